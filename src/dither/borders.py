@@ -203,8 +203,9 @@ LONGEST_WORD = 100
 
 def suggested(given: Given, accepted: Iterable[str]) -> str:
     """The nearest of the accepted words, as a question."""
-    known = isinstance(given, str) and len(given) <= LONGEST_WORD
-    close = difflib.get_close_matches(given, list(accepted), 1) if known else []
+    if not isinstance(given, str) or len(given) > LONGEST_WORD:
+        return ""
+    close = difflib.get_close_matches(given, list(accepted), 1)
     return f"; did you mean {close[0]}?" if close else ""
 
 

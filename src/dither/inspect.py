@@ -28,12 +28,11 @@ from dither.statistics.local import exact_local_sensitivity
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
-    from dither.queries.plan import Records
-    from dither.queries.query import D
+    from dither.queries.query import D, F, R
     from dither.release import B, Released, V
     from dither.session.graphs import GraphSession
     from dither.session.session import Session
-    from dither.typing import Anything, ArrowTable, Filter, GroupKey, Names, NoiseChoice, Number
+    from dither.typing import Anything, ArrowTable, Columns, Filter, GroupKey, Mixed, Names, NoiseChoice, Number
 
 Data = TypeVar("Data")
 Dataset = TypeVar("Dataset", bound=Hashable)
@@ -49,7 +48,13 @@ def value(query: Query[V, B, D], data: D | Session | GraphSession, *, where: Fil
 def value(
     query: Query[V, B], data: Session, *, where: Filter | None = None, by: Names
 ) -> dict[tuple[GroupKey, ...], V]: ...
-def value(query: Query, data: Anything, *, where: Filter | None = None, by: Names | None = None) -> Released:
+def value(
+    query: Query[V, B, D, F, R],
+    data: D | Session | GraphSession,
+    *,
+    where: Filter | None = None,
+    by: Names | None = None,
+) -> V | dict[tuple[GroupKey, ...], V]:
     """The true value on the query's grid, or the true values of a histogram or of several quantiles.
 
     data: an array, a graph, or an owner's session on any engine.
@@ -68,7 +73,7 @@ def value(query: Query, data: Anything, *, where: Filter | None = None, by: Name
     return values if by is not None else values[()]
 
 
-def _value(statistic: Statistic | VectorStatistic, records: Records) -> Released:
+def _value(statistic: Statistic[R] | VectorStatistic[R], records: R) -> Released:
     steps = statistic.numbers(records)
     return statistic.released([grid.value(one) for grid, one in zip(statistic.answer_grids, steps, strict=True)])
 
@@ -82,7 +87,12 @@ def ladder(
     query: Query, data: Session, *, rungs: int = 10, where: Filter | None = None, by: Names
 ) -> dict[tuple[GroupKey, ...], list[float]]: ...
 def ladder(
-    query: Query, data: Anything, *, rungs: int = 10, where: Filter | None = None, by: Names | None = None
+    query: Query[V, B, D, F, R],
+    data: D | Session | GraphSession,
+    *,
+    rungs: int = 10,
+    where: Filter | None = None,
+    by: Names | None = None,
 ) -> list[float] | dict[tuple[GroupKey, ...], list[float]]:
     """How far one more change can move the value after 0, 1, 2, ... changes, in the data's own units.
 
@@ -130,7 +140,9 @@ class ErrorFloor:
     """On the data or on that neighbour the error is smaller than ``error`` at most this often, whatever is released."""
 
 
-def floor(query: Query, data: Anything, *, epsilon: Number, delta: Number = 0.0) -> ErrorFloor:
+def floor(
+    query: Query[V, B, D, F, R], data: D | Session | GraphSession, *, epsilon: Number, delta: Number = 0.0
+) -> ErrorFloor:
     """The error below which no (epsilon, delta)-private answer stays reliably: half of the local sensitivity.
 
     Theorem    V17 Proposition 3.1, with ``(1 + delta e^-epsilon) / (1 + e^-epsilon)``; docs/proofs/quotes.md section 5.
@@ -154,9 +166,7 @@ def rows(session: Session, columns: Sequence[str], *, where: Filter | None = Non
     return session.inspected_rows(columns, where=where)
 
 
-def blocks(
-    query: Program, data: object, *, sizes: Iterable[int] | None = None, draws: int = 100
-) -> list[BlockAccuracy]:
+def blocks(query: Program, data: Mixed, *, sizes: Iterable[int] | None = None, draws: int = 100) -> list[BlockAccuracy]:
     """How well a program on few random people approximates itself on all of them (NRS11 Definition 4.1).
 
     Sample and aggregate is accurate where three quarters of the answers for n/m people are near the answer for all n;
@@ -172,7 +182,7 @@ def blocks(
     return block_accuracy(query, data, sizes, draws)
 
 
-def separation(points: object, *, k: int, bounds: Iterable[tuple[float, float]] | None = None) -> Separation:
+def separation(points: Columns, *, k: int, bounds: Iterable[tuple[float, float]] | None = None) -> Separation:
     """What share of the cost of k - 1 clusters the best k clusters have (NRS11 Definition 5.1): phi squared.
 
     bounds: a pair for each coordinate; then coordinates are measured in parts of them, as ``dither.kmeans`` does.
@@ -185,12 +195,12 @@ def separation(points: object, *, k: int, bounds: Iterable[tuple[float, float]] 
     return cluster_separation(points, k, bounds)
 
 
-def _resolved(query: Query, data: Anything) -> tuple[Statistic, Records]:
+def _resolved(query: Query[V, B, D, F, R], data: D | Session | GraphSession) -> tuple[Statistic[R], R]:
     statistic, groups = _groups(query, data)
     return _single(query, statistic), groups[()]
 
 
-def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
+def _single(query: Query, statistic: Statistic[R] | VectorStatistic[R]) -> Statistic[R]:
     if query.is_transformed:
         raise InvalidArgument("query", query.name, "is a function of another statistic: inspect that one")
     single = statistic.single
@@ -200,8 +210,11 @@ def _single(query: Query, statistic: Statistic | VectorStatistic) -> Statistic:
 
 
 def _groups(
-    query: Query, data: Anything, where: Filter | None = None, by: Names | None = None
-) -> tuple[Statistic | VectorStatistic, dict[tuple[GroupKey, ...], Records]]:
+    query: Query[V, B, D, F, R],
+    data: D | Session | GraphSession,
+    where: Filter | None = None,
+    by: Names | None = None,
+) -> tuple[Statistic[R] | VectorStatistic[R], dict[tuple[GroupKey, ...], R]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
         raise no_query(query)
@@ -214,9 +227,8 @@ def _groups(
         return statistic, {(): records}
     if not isinstance(query, StatisticQuery):
         raise InvalidArgument("query", query.name, "must be a query that is one statistic")
-    asked = cast("StatisticQuery[Released, Released, Anything]", query)
-    shape = asked.shape(data)
-    return asked.resolve(shape), {(): asked.read(data, shape)}
+    shape = query.shape(data)
+    return query.resolve(shape), {(): query.read(data, shape)}
 
 
 def admissible(

@@ -7,10 +7,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither.errors import InvalidArgument
-from dither.numbers import ball, exact, lower_float, precision, upper_float
+from dither.numbers import Number, ball, exact, lower_float, precision, upper_float
+
+if TYPE_CHECKING:
+    from dither.plain import JsonObject
 
 
 class Neighbours(enum.Enum):
@@ -50,7 +53,7 @@ class Relation:
     """The columns that tell people, or edges, apart; none where every row stands for itself."""
     rows_per_unit: int = 1
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return {"neighbours": str(self.neighbours), "unit": list(self.unit), "rows_per_unit": self.rows_per_unit}
 
@@ -84,7 +87,7 @@ class Loss:
         object.__setattr__(self, "delta", _number(self.delta, _probability("delta", self.delta, one=True), _sum_up))
 
     @classmethod
-    def asked(cls, epsilon: object, delta: object = 0.0) -> Loss:
+    def asked(cls, epsilon: Number, delta: Number = 0.0) -> Loss:
         """The loss that a user states: epsilon must be positive, and at least 1e-9 (nothing is computed below)."""
         if 0 < exact(epsilon, "epsilon") < Fraction(1, 10**9):
             raise InvalidArgument("epsilon", epsilon, "must be a number of at least 1e-9")
@@ -117,7 +120,7 @@ class Loss:
             min(_sum_up(self.exact_delta + other.exact_delta), 1.0),
         )
 
-    def __radd__(self, other: object) -> Loss:
+    def __radd__(self, other: int) -> Loss:
         """So that ``sum`` of losses works: its start is the number 0."""
         return self if other == 0 else NotImplemented
 
@@ -209,21 +212,21 @@ class Budget:
         return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
 
 
-def _positive(argument: str, value: object, *, zero: bool) -> Fraction:
+def _positive(argument: str, value: Number, *, zero: bool) -> Fraction:
     number = exact(value, argument)
     if number < 0 or (number == 0 and not zero) or number > 10**300:
         raise InvalidArgument(argument, value, "must be a positive finite number")
     return number
 
 
-def _probability(argument: str, value: object, *, one: bool = False) -> Fraction:
+def _probability(argument: str, value: Number, *, one: bool = False) -> Fraction:
     number = exact(value, argument)
     if not 0 <= number < 1 and not (one and number == 1):
         raise InvalidArgument(argument, value, "must be a number in [0, 1)")
     return number
 
 
-def _number(value: object, number: Fraction, rounded: Callable[[Fraction], float]) -> float:
+def _number(value: Number, number: Fraction, rounded: Callable[[Fraction], float]) -> float:
     """A float as it is, any other number rounded in the given direction."""
     return float(value) if isinstance(value, float) else rounded(number)
 
@@ -239,7 +242,7 @@ def _part_down(value: Fraction) -> float:
     return nearest if exact(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
-def fraction_of_unit(argument: str, value: object, *, closed: bool = False) -> Fraction:
+def fraction_of_unit(argument: str, value: Number, *, closed: bool = False) -> Fraction:
     """A rational strictly between 0 and 1 (or including both ends)."""
     number = exact(value, argument)
     if closed and not 0 <= number <= 1:

@@ -15,13 +15,13 @@ import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, cast, overload
 
 from dither import errors
 from dither.aliases import newer, older_name
 from dither.errors import DitherError, InvalidArgument
 from dither.interfaces import strict_json
-from dither.plain import finite_number, plain, with_infinities
+from dither.plain import Json, JsonObject, finite_number, plain, with_infinities
 from dither.privacy import Budget, Loss
 from dither.queries.query import Query
 from dither.queries.wire import to_json
@@ -60,6 +60,14 @@ _LOCAL_ERRORS = {
     for one in vars(errors).values()
     if isinstance(one, type) and issubclass(one, DitherError) and one is not DitherError
 }
+
+
+class Problem(TypedDict):
+    """What a server says about a request that it refused."""
+
+    status: int
+    code: str
+    detail: str
 
 
 class ServerRefused(DitherError):
@@ -137,7 +145,7 @@ class RemoteSession:
     ) -> Releases: ...
     def ask(self, query: Query | Sequence[Query], *, by: Names | None = None, **options: Given) -> Release | Releases:
         """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
-        payload: Payload = {"query": _queries_json(query)}
+        payload: JsonObject = {"query": _queries_json(query)}
         if by is not None:
             payload["by"] = by if isinstance(by, str) else list(by)
         answered = self._asked(payload, **options)
@@ -162,7 +170,7 @@ class RemoteSession:
         self, query: Query | Sequence[Query] | str, *, dataset: str | None = None, **options: Given
     ) -> RemoteQuote | list[RemoteQuote]:
         """Privacy loss and expected error; reads and charges nothing.  A text is SQL."""
-        payload = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
+        payload: JsonObject = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options), expected="Quotes")
         quotes = [_quote(one) for one in answer["quotes"]]
         return quotes[0] if isinstance(query, Query) else quotes
@@ -239,7 +247,7 @@ class RemoteSession:
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
-    def _asked(self, payload: Payload, *, dataset: str | None = None, **options: Given) -> Releases:
+    def _asked(self, payload: JsonObject, *, dataset: str | None = None, **options: Given) -> Releases:
         payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
         answer = self._call("POST", path, payload, expected="Asked")
@@ -273,7 +281,7 @@ class RemoteSession:
                 raise
         return answer
 
-    def _call(self, method: str, path: str, body: Payload | None = None, *, expected: str) -> Payload:
+    def _call(self, method: str, path: str, body: JsonObject | None = None, *, expected: str) -> Payload:
         """One request, and the answer that a model of ``answers`` expects.
 
         It is sent again where no answer came, which is free since it has a request id.
@@ -302,7 +310,7 @@ class RemoteSession:
             else f"no answer from {self._base}"
         )
 
-    def _checked(self, answer: dict[str, Any], expected: str) -> dict[str, Any]:
+    def _checked(self, answer: Payload, expected: str) -> Payload:
         from dither.borders import read
         from dither.interfaces import answers
 
@@ -343,7 +351,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _problem(error: urllib.error.HTTPError) -> Payload:
+def _problem(error: urllib.error.HTTPError) -> Problem:
     try:
         payload = strict_json.parse(error.read(), float)
         return {"status": error.code, "code": str(payload["code"]), "detail": str(payload["detail"])}
@@ -351,7 +359,7 @@ def _problem(error: urllib.error.HTTPError) -> Payload:
         return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}
 
 
-def _error(problem: Payload) -> DitherError:
+def _error(problem: Problem) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
     error_class = _LOCAL_ERRORS.get(problem["code"])
     if error_class is None:
@@ -361,10 +369,10 @@ def _error(problem: Payload) -> DitherError:
     return rebuilt
 
 
-def _options(options: Payload) -> Payload:
+def _options(options: Payload) -> JsonObject:
     """The options of ``ask`` in JSON; the server refuses unknown ones."""
     options = newer(options, stacklevel=5)
-    payload = {
+    payload: JsonObject = {
         key: plain(value, finite_number)
         for key, value in options.items()
         if value is not None and key not in ("dataset", "prior")
@@ -379,13 +387,13 @@ def _options(options: Payload) -> Payload:
     return payload
 
 
-def _queries_json(query: Query | Sequence[Query]) -> Payload | list[Payload]:
+def _queries_json(query: Query | Sequence[Query]) -> Json:
     if isinstance(query, Query) or not isinstance(query, Sequence) or isinstance(query, str):
         return to_json(query)
     return [to_json(one) for one in query]
 
 
-def _prior_json(prior: Prior) -> Payload:
+def _prior_json(prior: Prior) -> JsonObject:
     named = dataclasses.fields(prior)  # type: ignore[arg-type]
     fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in named}
     return {"kind": type(prior).__name__.lower(), **fields}

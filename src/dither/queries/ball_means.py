@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ from dither.kernels.sums import exact_sum
 from dither.numbers import exact
 from dither.privacy import Neighbours
 from dither.queries.parameters import ColumnNames, Number, NumbersParameter, Text
-from dither.queries.query import not_proved
+from dither.queries.query import Missing, not_proved
 from dither.queries.registry import Menu, query
 from dither.queries.vectors import Matrix, MatrixShape
 from dither.sources.column import Shape, Table, columns_of, missing_steps, only_columns, read_column
 from dither.sources.grid import Grid
 from dither.statistics.statistic import VectorStatistic
-from dither.typing import Intervals, NumberList, Numbers
+from dither.typing import Columns, Intervals, Nulls, NumberList, Numbers
 from dither.typing import Number as AnyNumber
 
 BITS = 24
@@ -177,7 +177,7 @@ class BallMean(Matrix[Numbers, Intervals]):
         centre = self._centre(shape.columns)
         return tuple(Grid(self.common_step, middle - reach, middle + reach) for middle in centre)
 
-    def _counted_as(self, grids: tuple[Grid, ...]) -> list[Any]:
+    def _counted_as(self, grids: tuple[Grid, ...]) -> Sequence[Nulls]:
         """What a missing value of each column counts as: the centre, unless something else is declared."""
         if self.nulls is not None:
             return [self.nulls] * len(grids)
@@ -186,7 +186,7 @@ class BallMean(Matrix[Numbers, Intervals]):
             for grid, middle in zip(grids, self._centre(len(grids)), strict=True)
         ]
 
-    def read(self, data: object, shape: Shape) -> Table:
+    def read(self, data: Columns, shape: Shape) -> Table:
         grids = self.grids(shape)
         columns = columns_of(only_columns(data, self.columns))
         return Table(
@@ -196,7 +196,7 @@ class BallMean(Matrix[Numbers, Intervals]):
             ]
         )
 
-    def missing(self, shape: Shape) -> Any:
+    def missing(self, shape: Shape) -> Missing:
         if not shape.nullable:
             return None
         grids = self.grids(shape)

@@ -21,6 +21,7 @@ from dither.procedures.rows import Rows
 from dither.procedures.space import Space
 from dither.queries.programs import Program
 from dither.sources.domain import whole
+from dither.typing import Columns, Mixed
 
 ACCURATE = 0.75
 """The share of samples that Definition 4.1 asks for."""
@@ -46,7 +47,7 @@ class BlockAccuracy:
         return f"{self.size} people: {near}{failed}; not private"
 
 
-def block_accuracy(query: Program, data: object, sizes: Iterable[int] | None, draws: int) -> list[BlockAccuracy]:
+def block_accuracy(query: Program, data: Mixed, sizes: Iterable[int] | None, draws: int) -> list[BlockAccuracy]:
     """The accuracy for every size."""
     rows = Rows(data)
     times = whole("draws", draws, least=4, most=100_000)
@@ -139,7 +140,7 @@ class Separation:
         return f"{self.k} clusters have {self.phi_squared:.3g} of the cost of {self.k - 1}; not private"
 
 
-def cluster_separation(points: object, k: int, bounds: Iterable[tuple[float, float]] | None) -> Separation:
+def cluster_separation(points: Columns, k: int, bounds: Iterable[tuple[float, float]] | None) -> Separation:
     """From the best clusterings that Lloyd's algorithm finds."""
     count = whole("k", k, least=2, most=1_000)
     table = np.asarray(points, dtype=np.float64)

@@ -15,10 +15,11 @@ from dither.queries.own_functions import WITHOUT, OwnFunction
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.registry import query
 from dither.sources.column import Shape
+from dither.typing import Anything
 
 
 @dataclass(frozen=True)
-class CascadePlan(Plan):
+class CascadePlan(Plan[Anything]):
     """Levels of cascades, ready to run."""
 
     label: str
@@ -31,7 +32,7 @@ class CascadePlan(Plan):
     noise = "laplace"
     claim = CLAIM
 
-    def run(self, records: object) -> Result:
+    def run(self, records: Anything) -> Result:
         found = self.cascades.run(records, self.miss)
         if isinstance(found, int):
             return Result(None, reason=f"no test of level {found} passed; a refusal is a result, and is charged for")

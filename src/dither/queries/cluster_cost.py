@@ -49,7 +49,7 @@ _ACCEPTED = "must be a list of points, or of their coordinates one after the oth
     proof="certified_average",
 )
 @dataclass(frozen=True)
-class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, Columns]):  # type: ignore[misc]
+class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, Columns]):
     """The mean, over records, of the squared distance to the nearest of public ``centres``.
 
     As in ``KMeans`` distances are parts of each column's bounds; they are given in the unit of the widest column, so

@@ -12,13 +12,14 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.mechanisms.mechanism import Prepared
+from dither.plain import JsonObject
 from dither.privacy import Loss, Neighbours
 from dither.procedures.clusters import MOST_CENTRES, MOST_DIMENSIONS, ClusterPlan, plan_clusters
 from dither.procedures.private_pass import Components
 from dither.procedures.space import Space
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Field, Missing, Query
+from dither.queries.query import Missing, Query
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
@@ -123,7 +124,7 @@ class PointsQuery(Query[V_co, B_co, Columns]):
 
 
 @dataclass(frozen=True)
-class CentresPlan(Plan):
+class CentresPlan(Plan[Floats]):
     """A clustering ready to run."""
 
     label: str
@@ -214,7 +215,7 @@ class KMeans(PointsQuery[Points, Corners]):
         """What is released of each component."""
         return [_row(centre) for centre in components.centres]
 
-    def stored_0_1_0(self) -> dict[str, Field]:
+    def stored_0_1_0(self) -> JsonObject:
         columns = list(self.columns or ())
         pairs = [list(pair) for pair in bound_pairs(self.bounds, len(columns))]
         return {"kind": self.name, "columns": columns, "k": int(self.k), "blocks": self.blocks, "bounds": pairs}

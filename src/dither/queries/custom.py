@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from dither.errors import DitherError, InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
+from dither.plain import JsonObject
 from dither.privacy import Neighbours
-from dither.queries.plan import Options, Plan, Records
-from dither.queries.query import Field, Query, StatisticQuery
+from dither.queries.plan import Options, Plan
+from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import Door, query
 from dither.queries.tables import TableRecords
 from dither.queries.vectors import column_names
@@ -83,7 +84,7 @@ _COVERS = {
     proof="custom",
 )
 @dataclass(frozen=True, eq=False)
-class Custom(StatisticQuery[Released, Released, Anything]):
+class Custom(StatisticQuery[Released, Released, Anything, Shape, Anything]):
     """Your own function of the data, with what you claim about how far few changes can move it.
 
     name: what a release calls it.
@@ -279,7 +280,7 @@ class Custom(StatisticQuery[Released, Released, Anything]):
             raise InvalidArgument("data", type(data), accepted)
         return Shape(1, whole=False, nullable=False, neighbours=self.relation)
 
-    def read(self, data: Anything, shape: Shape) -> Records:  # noqa: ARG002
+    def read(self, data: Anything, shape: Shape) -> Anything:  # noqa: ARG002
         return data
 
     def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
@@ -323,11 +324,11 @@ class Custom(StatisticQuery[Released, Released, Anything]):
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[ArrowTable]:  # noqa: ARG002
         return [records.rows(self.used)]
 
-    def stored(self) -> dict[str, Field]:
+    def stored(self) -> JsonObject:
         """The very object: functions can't be told apart by what they are called, so each object is a question."""
         return {"title": self.title, "object": self._token, "columns": list(self.columns or ())}
 
-    def stored_0_1_0(self) -> dict[str, Field]:
+    def stored_0_1_0(self) -> JsonObject:
         return {"kind": "Custom", **self.stored()}
 
     plain_0_1_0 = True

@@ -18,7 +18,7 @@ MOST_RECORDS = 1 << 60
 
 
 @dataclass(frozen=True)
-class FreeCountPlan(Plan):
+class FreeCountPlan(Plan[tuple[int, ...]]):
     """The sum of some bins of a released histogram, or the public number of records minus the sum of the others."""
 
     label: str

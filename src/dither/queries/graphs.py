@@ -183,7 +183,7 @@ class KCliques(_KQuery):
         return small[k](vertices, degree) if k in small else BoundedCliqueCount(vertices, k, degree)
 
 
-def whole(argument: str, number: object, least: int) -> None:
+def whole(argument: str, number: Whole, least: int) -> None:
     """Refuse what is not a whole number of at least ``least``."""
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
         raise InvalidArgument(argument, number, f"must be a whole number of at least {least}")

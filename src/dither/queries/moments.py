@@ -17,7 +17,7 @@ from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.queries.parameters import ColumnNames, Text
-from dither.queries.plan import Options, Plan, Records, Result, WrappedPlan
+from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Missing, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import Matrix, MatrixShape
@@ -161,11 +161,11 @@ class _OfMoments(_Pair[V_co, B_co]):
 
 
 @dataclass(frozen=True)
-class MomentsPlan(WrappedPlan):
+class MomentsPlan(WrappedPlan[R_contra]):
     """A function of released moments, with an interval by interval arithmetic on theirs."""
 
     label: str
-    inner: Plan
+    inner: Plan[R_contra]
     query: _OfMoments
     statistic: Moments
     parts: tuple[str, ...] | None
@@ -184,7 +184,7 @@ class MomentsPlan(WrappedPlan):
     def loss(self) -> Loss:
         return self.inner.loss
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: R_contra) -> Result:
         result = self.inner.run(records)
         ends = None if result.interval is None else self.query.between(self.statistic, result.interval)
         return Result(self.query.of_moments(self.statistic, result.value), ends)

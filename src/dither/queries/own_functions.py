@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, SupportsFloat
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace, nearby
 from dither.mechanisms.norm_noise import VARIATES, Norm, norm_draw, norm_radius
 from dither.numbers import exact
+from dither.plain import JsonObject
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Options, Plan, Records, Result
-from dither.queries.query import Field, Query, StatisticQuery
+from dither.queries.plan import Options, Plan, Result
+from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import Door, query
 from dither.queries.tables import TableRecords
 from dither.queries.unbounded import public_rows
@@ -38,6 +39,7 @@ from dither.statistics.distances import DistanceToSet
 from dither.statistics.own_code import result_of
 from dither.typing import (
     Anything,
+    Array,
     ArrowTable,
     ConstantsName,
     CountInterval,
@@ -62,7 +64,7 @@ _LARGEST = Fraction(10**300)
 
 
 @dataclass(frozen=True)
-class OwnFunction(Query[V_co, B_co, Anything]):
+class OwnFunction(Query[V_co, B_co, Anything, Shape, Anything]):
     """A query that runs a function of the owner's: on the data in memory, or on an Arrow table of whole rows."""
 
     columns: Names | None = None
@@ -87,7 +89,7 @@ class OwnFunction(Query[V_co, B_co, Anything]):
     def shape(self, data: Anything) -> Shape:
         return Shape(len(data) if hasattr(data, "__len__") else 0, whole=False, nullable=False)
 
-    def read(self, data: Anything, shape: Shape) -> Records:  # noqa: ARG002
+    def read(self, data: Anything, shape: Shape) -> Anything:  # noqa: ARG002
         return data
 
     def bound(self, schema: Schema) -> Query:
@@ -112,10 +114,10 @@ class OwnFunction(Query[V_co, B_co, Anything]):
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[ArrowTable]:  # noqa: ARG002
         return [records.rows(self.used)]
 
-    def stored(self) -> dict[str, Field]:
+    def stored(self) -> JsonObject:
         return {"columns": list(self.columns or ()), "own": self._token}
 
-    def stored_0_1_0(self) -> dict[str, Field]:
+    def stored_0_1_0(self) -> JsonObject:
         return {"kind": type(self).__name__, **self.stored()}  # version 0.1.0 did not have it
 
     plain_0_1_0 = True
@@ -186,7 +188,7 @@ class MetricPlan(Plan):
     mechanism = "metric_space"
     noise = "exponential"
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: Anything) -> Result:
         space = self.query.space
         return Result(space.points[nearby(space, self.query.centre(records), self.rate)])
 
@@ -284,7 +286,7 @@ class VectorPlan(Plan):
     def noise(self) -> str:
         return f"exp(-{self.query.measured_in} norm)"
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: Anything) -> Result:
         true = self.query.vector(records, self.dimension)
         steps = norm_draw([number / self.step for number in true], self.scale / self.step, self.query.measured_in)
         value = tuple(_nearest(self.step * number) for number in steps)
@@ -455,7 +457,7 @@ class LowSampleRelease(_Vector):
         return bound
 
 
-def _read(value: object, dimension: int) -> list[Fraction] | None:
+def _read(value: Sequence[SupportsFloat] | Array, dimension: int) -> list[Fraction] | None:
     """The entries as exact rationals, clamped; None or an error for what is no vector of so many finite numbers."""
     given = np.ma.filled(value.astype(np.float64), np.nan) if isinstance(value, np.ma.MaskedArray) else value
     array = np.asarray(given, dtype=np.float64)
@@ -466,7 +468,7 @@ def _read(value: object, dimension: int) -> list[Fraction] | None:
     return [min(max(Fraction(number), -_LARGEST), _LARGEST) for number in array.tolist()]
 
 
-def _positive(argument: str, value: object) -> Fraction:
+def _positive(argument: str, value: Number) -> Fraction:
     number = exact(value, argument)
     if number <= 0:
         raise InvalidArgument(argument, value, "must be a positive number")

@@ -9,17 +9,19 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    from dither.plain import Json, JsonObject
+
+T = TypeVar("T")
 MOST_NUMBERS = 1_000
 MOST_NAMES = 100
 LONGEST_NAME = 200
-Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Parameter(ABC):
 
     label: str
     help: str = ""
-    example: Any = None
+    example: Json = None
     """What a form starts with, where the query has no default."""
     is_needed: bool = False
     """True if JSON must name it although the class has a default: what is sent is about registered data."""
@@ -53,13 +55,13 @@ class Parameter(ABC):
 
         return borders.read_with(self._reader.validate_python, value, name)
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonObject:
         """As JSON Schema."""
         from dither import borders
 
         return borders.json_schema(self._reader)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """What a form needs to know besides label and help."""
         return {}
 
@@ -77,7 +79,7 @@ class Text(Parameter):
 
         return choice(*self.choices) if self.choices else text(self.longest)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         return {"choices": list(self.choices)} if self.choices else {}
 
 
@@ -137,7 +139,7 @@ class Whole(Parameter):
 
         return whole(self.least, self.most)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         return _limits(self.least, self.most)
 
 
@@ -154,7 +156,7 @@ class Number(Parameter):
 
         return number(self.least, self.most)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         return _limits(self.least, self.most)
 
 
@@ -183,7 +185,7 @@ class PointList(NumbersParameter):
         points = followed(listed(flat, self.most, 1, "points"), self._few)
         return either(lambda value: is_list(value) and any(map(is_list, value)), points, flat)
 
-    def _few(self, points: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
+    def _few(self, points: tuple[tuple[T, ...], ...]) -> tuple[tuple[T, ...], ...]:
         if sum(map(len, points)) > self.most:
             raise InvalidArgument("", type(points), f"must be points with at most {self.most} numbers")
         return points
@@ -227,7 +229,7 @@ class MissingValue(Parameter):
         return either(lambda value: isinstance(value, str), ends, number())
 
 
-def _limits(least: float | None, most: float | None) -> Schema:
+def _limits(least: float | None, most: float | None) -> JsonObject:
     given = {"minimum": least, "maximum": most}
     return {name: one for name, one in given.items() if one is not None}
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal
 
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
@@ -17,11 +17,19 @@ from dither.release import Released
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeVar
+
     from dither.typing import Confidence, MechanismChoice, NoiseChoice, Number
 
+    R_contra = TypeVar("R_contra", contravariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    R_contra = TypeVar("R_contra", contravariant=True)
+
 AUTO: Literal["auto"] = "auto"
-Records: TypeAlias = Any
-"""Private data as one plan reads them: what ``Query.read`` or ``Query.select`` made of a source."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +86,11 @@ class Result:
     """The mechanism where only the run decided which."""
 
 
-class Plan(ABC):
+class Plan(ABC, Generic[R_contra]):
     """A query that met public facts and a privacy loss.  Refuses when it is made; a run raises nothing that depends on
     the records.
+
+    ``Plan[R]`` runs on private records R: what ``Query.read`` or ``Query.select`` of its query made of a source.
     """
 
     if TYPE_CHECKING:  # a field, a constant of the class or a property in each kind of plan
@@ -140,17 +150,17 @@ class Plan(ABC):
         return self.released_by
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Records], Result]]:
+    def opened(self) -> Iterator[Callable[[R_contra], Result]]:
         """What a run needs beside the records, such as a sandbox, from before the charge on."""
         yield self.run
 
     @abstractmethod
-    def run(self, records: Records) -> Result:
+    def run(self, records: R_contra) -> Result:
         """Private records in, a public result out."""
 
 
 @dataclass(frozen=True)
-class StatisticPlan(Plan):
+class StatisticPlan(Plan[R_contra]):
     """One statistic, released by one mechanism."""
 
     label: str
@@ -180,7 +190,7 @@ class StatisticPlan(Plan):
     def labels(self) -> tuple[str, ...] | None:
         return self.prepared.statistic.labels
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: R_contra) -> Result:
         outcome = self.prepared.run(records)
         if outcome.refused:
             return Result(None, reason=self.prepared.refusal)
@@ -197,13 +207,13 @@ class StatisticPlan(Plan):
         )
 
 
-class WrappedPlan(Plan):
+class WrappedPlan(Plan[R_contra]):
     """A plan around another one, ``inner``: it is that one in whatever it does not say itself."""
 
     if TYPE_CHECKING:
 
         @property
-        def inner(self) -> Plan:
+        def inner(self) -> Plan[R_contra]:
             """The plan that it wraps."""
 
     @property
@@ -244,21 +254,21 @@ class WrappedPlan(Plan):
 
 
 @dataclass(frozen=True)
-class TransformedPlan(WrappedPlan):
+class TransformedPlan(WrappedPlan[R_contra]):
     """A rising function of what another plan releases: post-processing, which costs nothing.
 
     An interval that covers the number covers its image with the same probability.
     """
 
     label: str
-    inner: Plan
+    inner: Plan[R_contra]
     function: Callable[[float], float]
 
     @property
     def loss(self) -> Loss:
         return self.inner.loss
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: R_contra) -> Result:
         result = self.inner.run(records)
         if result.value is None:
             return result

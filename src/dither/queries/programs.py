@@ -18,6 +18,7 @@ from dither.errors import InvalidArgument, NotIsolated
 from dither.kernels.elementary import Floats
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace
+from dither.plain import JsonObject
 from dither.privacy import Loss, Neighbours
 from dither.procedures.answer_spaces import AnswerSpace, as_space
 from dither.procedures.drawn_point import DrawnPoint
@@ -91,7 +92,7 @@ class RowFacts:
 
 
 @dataclass(frozen=True)
-class ProgramPlan(Plan):
+class ProgramPlan(Plan["Blocks"]):
     """Sample and aggregate, ready to run."""
 
     label: str
@@ -385,7 +386,7 @@ class Program(Query[Released, Released, Mixed]):
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Blocks]:  # noqa: ARG002
         return [records.blocks(self.used)]
 
-    def stored(self) -> dict[str, Field]:
+    def stored(self) -> JsonObject:
         """In plain values.  Parts without a name or text (objects in memory) make a new query every time."""
         metric: object = self.metric
         if metric is not None and not isinstance(metric, (str, Matching)):
@@ -409,7 +410,7 @@ class Program(Query[Released, Released, Mixed]):
             "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),
         }
 
-    def stored_0_1_0(self) -> dict[str, Field]:
+    def stored_0_1_0(self) -> JsonObject:
         kept = {key: one for key, one in self.stored().items() if key not in ("executor", "settings", "defaults")}
         return {"kind": "Program", **{"name" if key == "label" else key: one for key, one in kept.items()}}
 

@@ -10,16 +10,16 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, Self, TypeAlias
 
 from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
-from dither.plain import exact_number, plain
+from dither.plain import JsonObject, exact_number, plain
 from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
-from dither.queries.plan import Options, Plan, Records, StatisticPlan, TransformedPlan
+from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
 from dither.queries.registry import dataclass_fields, entries, entry_of
 from dither.release import B_co, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
@@ -30,7 +30,7 @@ from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 
 if TYPE_CHECKING:
-    from typing import Never
+    from typing import Any, Never
 
     from typing_extensions import TypeVar
 
@@ -40,19 +40,35 @@ if TYPE_CHECKING:
 
     D = TypeVar("D")
     D_contra = TypeVar("D_contra", contravariant=True, default=Never)
+    F = TypeVar("F", default=Any)
+    S = TypeVar("S", bound="StatisticFacts", default=Any)
+    R = TypeVar("R", default=Any)
 else:
     from typing import TypeVar
 
     D, D_contra = TypeVar("D"), TypeVar("D_contra", contravariant=True)
+    F, S, R = TypeVar("F"), TypeVar("S"), TypeVar("R")
 
-Facts: TypeAlias = Any
-"""What is public about data: a query makes them (``shape``, ``table_facts``) and its plan reads them."""
-Field: TypeAlias = Any
+Field: TypeAlias = "Any"
 """A field of a query of any class, or what JSON or the ledger has for it."""
 Missing: TypeAlias = int | float | tuple[int | float, ...] | None
 """What a missing value counts as, in the units of the user: one number, one for each column, or None."""
 MOST_TRIED = 1 << 20
 """Errors name the least number of records that is enough, up to this."""
+
+
+class StatisticFacts(Protocol):
+    """What is public about the data of a statistic: a dataclass that also says ``records``, how many there are."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    @property
+    def private(self) -> bool:
+        """Whether the number of records is private."""
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many records one person has at most."""
 
 
 def not_proved(kind: str) -> NotProved:
@@ -63,10 +79,11 @@ def not_proved(kind: str) -> NotProved:
     )
 
 
-class Query(ABC, Generic[V_co, B_co, D_contra]):
+class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     """A query: a small immutable value.  Planning it uses public facts only; reading gives private data.
 
     For type checkers ``Query[V, B, D]`` is asked of data D and released as a value V with an interval B.
+    ``Query[V, B, D, F, R]`` also says what is public about the data, F, and what its plan reads, R: private records.
     """
 
     if not TYPE_CHECKING:  # Query[float] leaves the rest open, which typing's own does not allow before 3.13
@@ -90,7 +107,7 @@ class Query(ABC, Generic[V_co, B_co, D_contra]):
         return self.noun if self.column is None else f"{self.noun} of {self.column}"
 
     @abstractmethod
-    def plan(self, facts: Facts, options: Options) -> Plan:
+    def plan(self, facts: F, options: Options) -> Plan[R]:
         """Everything public about the answer; refuses here or never."""
 
     def transformed(self, number: float) -> float:
@@ -111,11 +128,11 @@ class Query(ABC, Generic[V_co, B_co, D_contra]):
     # --- in memory -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def shape(self, data: D_contra) -> Facts:
+    def shape(self, data: D_contra) -> F:
         """The public facts of the data: lengths and types only."""
 
     @abstractmethod
-    def read(self, data: D_contra, shape: Facts) -> Records:
+    def read(self, data: D_contra, shape: F) -> R:
         """The data as the plan reads them: private."""
 
     def ask(
@@ -140,7 +157,7 @@ class Query(ABC, Generic[V_co, B_co, D_contra]):
         """The columns that it reads, once it is bound to a schema."""
         return () if self.column is None else (self.column,)
 
-    def table_facts(self, schema: Schema, shape: Shape) -> Facts:  # noqa: ARG002
+    def table_facts(self, schema: Schema, shape: Shape) -> F | Shape:  # noqa: ARG002
         """The public facts of selected records of a table, once it is bound to a schema."""
         return shape
 
@@ -149,7 +166,7 @@ class Query(ABC, Generic[V_co, B_co, D_contra]):
         """The grid of the records that a group is found by, where it has one."""
         return None, None
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Records]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[R]:  # noqa: ARG002
         """The records of every group, as the plan reads them: private.  prepared: the mechanism they are read for."""
         raise NotApplicable("query", self.name, "it is not asked of tables", "arrays and graphs")
 
@@ -174,7 +191,7 @@ class Query(ABC, Generic[V_co, B_co, D_contra]):
 
     # --- in a ledger ---------------------------------------------------------------------------------------
 
-    def stored(self) -> dict[str, Field]:
+    def stored(self) -> JsonObject:
         """The fields that differ from their defaults, however they were written: for the ledger (``session.forms``)."""
         fields = {one.name: one.default for one in dataclass_fields(self) if one.init}
         kept = {name: plain(getattr(self, name), exact_number) for name in fields}
@@ -201,7 +218,7 @@ def _same(value: Field, default: Field) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
-class StatisticQuery(Query[V_co, B_co, D_contra]):
+class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
     """A query that is one statistic, released by one mechanism."""
 
     if TYPE_CHECKING:
@@ -210,18 +227,15 @@ class StatisticQuery(Query[V_co, B_co, D_contra]):
         def nulls(self) -> Nulls | None:
             """What a missing value counts as."""
 
-    def shape(self, data: D_contra) -> Shape:
-        return shape_of(data)
-
     @abstractmethod
-    def resolve(self, shape: Facts) -> Statistic | VectorStatistic:
+    def resolve(self, shape: S) -> Statistic | VectorStatistic:
         """The statistic, from public facts."""
 
     @abstractmethod
-    def missing(self, shape: Facts) -> Missing:
+    def missing(self, shape: S) -> Missing:
         """The public value that missing records count as; None if the type has no missing values."""
 
-    def plan(self, facts: Facts, options: Options) -> Plan:
+    def plan(self, facts: S, options: Options) -> Plan[R]:
         statistic = for_people(self.resolve(facts), facts.rows_per_person)
         try:
             name, prepared = _prepared(statistic, options)
@@ -230,7 +244,7 @@ class StatisticQuery(Query[V_co, B_co, D_contra]):
         plan = StatisticPlan(self.label, prepared, name, options.level, self.missing(facts))
         return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
 
-    def _naming_the_least(self, error: InvalidArgument, facts: Facts, options: Options) -> InvalidArgument:
+    def _naming_the_least(self, error: InvalidArgument, facts: S, options: Options) -> InvalidArgument:
         """Where there are too few records for a mechanism, the least number of them for which it works: public."""
         if error.argument != "data" or facts.private:
             return error
@@ -289,6 +303,9 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
 
     def check(self) -> None:
         """Refuse fields of its own that make no query."""
+
+    def shape(self, data: ColumnData) -> Shape:
+        return shape_of(data)
 
     def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
         return self.statistic(shape, self.grid(whole=shape.whole))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, SupportsFloat, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class ModelFacts:
 
 
 @dataclass(frozen=True)
-class FitPlan(Plan):
+class FitPlan(Plan[RegressionRecords]):
     """A regression ready to run."""
 
     label: str
@@ -201,5 +201,5 @@ def _columns(X: Column | Columns) -> tuple[list[Array], tuple[str, ...]]:
     return columns, tuple(named or ()) or tuple(f"x{j + 1}" for j in range(len(columns)))
 
 
-def _nested(X: Sequence[object]) -> bool:
+def _nested(X: Sequence[Array | Sequence[SupportsFloat | None] | SupportsFloat | None]) -> bool:
     return len(X) > 0 and hasattr(X[0], "__len__")

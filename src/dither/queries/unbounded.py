@@ -65,7 +65,7 @@ class Unbounded:
 
 
 @dataclass(frozen=True)
-class UnboundedPlan(Plan):
+class UnboundedPlan(Plan[Ordered]):
     """A procedure that needs no bounds, ready to run."""
 
     label: str
@@ -341,7 +341,7 @@ class Mode(Query[CategoryValue, None, EntriesData]):
 
 
 @dataclass(frozen=True)
-class ModePlan(Plan):
+class ModePlan(Plan[Entries]):
     """The most common category if it leads by enough."""
 
     label: str
@@ -358,7 +358,7 @@ class ModePlan(Plan):
 
 
 @dataclass(frozen=True)
-class FoundBinsPlan(Plan):
+class FoundBinsPlan(Plan[Entries]):
     """Counts of undeclared categories; those with few records are left out."""
 
     label: str
@@ -399,7 +399,7 @@ def _only_stable(options: Options) -> None:
     chosen_among(options.mechanism, AUTO, ("stable",), "not for undeclared categories")
 
 
-def _person_rows(rows: object) -> None:
+def _person_rows(rows: int) -> None:
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
         raise InvalidArgument("rows_per_person", rows, "must be a whole number of at least 1")
 

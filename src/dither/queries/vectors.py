@@ -15,9 +15,10 @@ import numpy as np
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
+from dither.plain import JsonObject
 from dither.queries.parameters import ColumnNames
 from dither.queries.plan import Options, Plan
-from dither.queries.query import Field, Missing, Query, StatisticQuery, not_proved
+from dither.queries.query import Missing, Query, StatisticQuery, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import (
     MOST_CATEGORIES,
@@ -38,6 +39,7 @@ from dither.sources.column import (
     missing_steps,
     only_columns,
     read_column,
+    shape_of,
     table_shape_of,
 )
 from dither.sources.grid import Grid
@@ -153,7 +155,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
 
     def shape(self, data: EntriesData) -> Shape:
         if self.edges is not None:
-            return super().shape(data)
+            return shape_of(data)
         return entries_shape(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
@@ -224,7 +226,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             return records.counted(column, self.names)
         return records.binned(column, self.cuts, self._missing())
 
-    def stored(self) -> dict[str, Field]:
+    def stored(self) -> JsonObject:
         # What is counted are the texts of categories: 1 and 1.0 are different ones.
         return super().stored() | ({} if self.categories is None else {"categories": list(self.names)})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class WeightedMinCut(StatisticQuery[float, Interval, Graph]):
         if self.cap is not None:
             Grid.between((0, self.cap), self.step)
 
-    def shape(self, data: object) -> CutShape:
+    def shape(self, data: Graph) -> CutShape:
         """The public facts: everything but the weights."""
         if not isinstance(data, Graph) or not data.weighted:
             accepted = "must be a graph with weights such as dither.Graph(edges, n=100, weights=w, cap=1)"
@@ -120,7 +120,7 @@ class WeightedMinCut(StatisticQuery[float, Interval, Graph]):
         cap = shape.weights.ends[1]
         return LightestCut(shape.weights, Grid(shape.weights.step, 0, shape.fewest * cap), cap)
 
-    def read(self, data: object, shape: Shape) -> Any:  # noqa: ARG002
+    def read(self, data: Graph, shape: Shape) -> Graph:  # noqa: ARG002
         return data
 
     def missing(self, shape: Shape) -> int | float | None:

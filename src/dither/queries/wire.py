@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from dither.errors import InvalidArgument
-from dither.plain import finite_number, plain, without_contents
+from dither.plain import Given, finite_number, plain, without_contents
 from dither.queries.query import Field, Query
 from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
 from dither.typing import Json
@@ -65,7 +65,7 @@ def query_type() -> Any:
 
     models = {name: _model(one) for name, one in served().items()}
 
-    def sentence(given: Json) -> str:
+    def sentence(given: Given) -> str:
         return f"must be one of {', '.join(sorted(models))}{borders.suggested(given, models)}"
 
     return borders.followed(borders.tagged("kind", models, sentence), _query)
@@ -133,7 +133,7 @@ def _described(entry: QueryEntry) -> dict[str, Json]:
                 "required": name in needed,
                 "advanced": one.is_advanced,
                 "default": plain(default_of(entry, name)),
-                "example": cast("Json", one.example),
+                "example": one.example,
                 **one.facts(),
             }
             for name, one in entry.parameters.items()

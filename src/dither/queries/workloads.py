@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, TypeAlias, cast
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
+from dither.plain import JsonObject
 from dither.queries.parameters import ColumnNames, Flag, NumbersParameter, Text, Whole
 from dither.queries.plan import Options, Plan
 from dither.queries.query import Field, Missing, Query, StatisticQuery
@@ -258,7 +259,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             )
         return super().parameters()
 
-    def stored(self) -> dict[str, Field]:
+    def stored(self) -> JsonObject:
         # What functions ask is what they say about the public bins.
         asked = dataclasses.replace(self, family="points") if isinstance(self.family, tuple) else self
         kept = super(CountingQueries, asked).stored()
@@ -266,7 +267,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             kept["family"] = [[int(bool(one(value))) for value in self._values] for one in self.family]
         return kept | ({} if self.categories is None else {"categories": list(self._bins.names)})
 
-    def stored_0_1_0(self) -> dict[str, Field]:
+    def stored_0_1_0(self) -> JsonObject:
         return {"kind": "CountingQueries", **self.stored()}  # version 0.1.0 did not have it
 
     plain_0_1_0 = True

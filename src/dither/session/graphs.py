@@ -9,7 +9,7 @@ from dither.errors import InvalidArgument
 from dither.ledger import Ledger
 from dither.plain import exact_text, plain
 from dither.privacy import Loss
-from dither.queries.plan import Options, Records
+from dither.queries.plan import Options
 from dither.queries.query import Query
 from dither.queries.registry import entry_of, no_query
 from dither.quotes.quote import Quote, Quotes, for_all_data
@@ -26,8 +26,9 @@ from dither.sql.statement import Statement, parse_sql, weights_of
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Never, Unpack
 
+    from dither.queries.query import F, R
     from dither.typing import (
         Answered,
         AskOptions,
@@ -213,7 +214,7 @@ class GraphSession(PaidSession):
             assumptions=("if it answers: a test may refuse",) if may_refuse else (),
         )
 
-    def inspected(self, query: Query) -> tuple[Statistic | VectorStatistic, Records]:
+    def inspected(self, query: Query[V, B, Never, F, R]) -> tuple[Statistic[R] | VectorStatistic[R], R]:
         """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""
         return self.plan(query, epsilon=1.0, confidence=None).prepared.statistic, self._source.graph_for(query)
 

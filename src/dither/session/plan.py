@@ -14,7 +14,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.numbers import float_up
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Options, Plan, Records, Result, WrappedPlan
+from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Query
 from dither.queries.registry import no_query
 from dither.release import Released
@@ -36,13 +36,13 @@ KEYS_SHARE = Fraction(1, 4)
 
 
 @dataclass(frozen=True)
-class SessionPlan(WrappedPlan):
+class SessionPlan(WrappedPlan[R_contra]):
     """A plan of a registered dataset."""
 
     schema: Schema | GraphSchema
     query: Query
     """With everything that the schema declares."""
-    inner: Plan
+    inner: Plan[R_contra]
     """What is run on the records of one group."""
     loss: Loss
     """The whole loss, all groups together."""
@@ -81,11 +81,11 @@ class SessionPlan(WrappedPlan):
         return self.prepared.statistic
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Records], Result]]:
+    def opened(self) -> Iterator[Callable[[R_contra], Result]]:
         with self.inner.opened() as run:
             yield lambda records: self.in_units(run(records))
 
-    def run(self, records: Records) -> Result:
+    def run(self, records: R_contra) -> Result:
         return self.in_units(self.inner.run(records))
 
     def in_units(self, result: Result) -> Result:
@@ -94,7 +94,7 @@ class SessionPlan(WrappedPlan):
 
 
 @dataclass(frozen=True)
-class TablePlan(SessionPlan):
+class TablePlan(SessionPlan[R_contra]):
     """A plan of a table: which rows, in which groups."""
 
     schema: Schema

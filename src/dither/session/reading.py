@@ -12,7 +12,7 @@ import secrets
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Generic, TypeAlias, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger.entries import Stored
 from dither.privacy import Loss, Neighbours
-from dither.queries.plan import Plan, Records, Result
+from dither.queries.plan import Plan, Result
 from dither.queries.query import Query
 from dither.queries.tables import TableRecords, declared_rows
 from dither.release import Release, Released
@@ -35,19 +35,32 @@ from dither.sources.types import ColumnType, Date, Measured
 from dither.sources.windows import counts_by_key, few_rows
 
 if TYPE_CHECKING:
+    from typing import Any, Never
+
+    from typing_extensions import TypeVar
+
     from dither.plain import Json
+    from dither.queries.query import F, R
+    from dither.release import B, V
     from dither.sources.graph import Graph
     from dither.typing import ArrowTable, GroupKey
 
-Question: TypeAlias = Any
-"""A plan of this very source: a ``TablePlan`` of a table, a ``SessionPlan`` of a graph."""
+    Q_contra = TypeVar("Q_contra", bound=SessionPlan, contravariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    Q_contra = TypeVar("Q_contra", bound=SessionPlan, contravariant=True)
+
 
 Answers: TypeAlias = "list[list[dict[str, Json]]]"
 """The releases of each plan in plain JSON values."""
 
 
-class Source(ABC):
-    """The records of a registered dataset: private, and read only after a charge."""
+class Source(ABC, Generic[Q_contra]):
+    """The records of a registered dataset: private, and read only after a charge.
+
+    ``Source[TablePlan]`` answers plans of tables, ``Source[SessionPlan]`` those of graphs.
+    """
 
     @abstractmethod
     def fingerprint(self) -> str | None:
@@ -62,11 +75,11 @@ class Source(ABC):
         """Fail, before anything is charged, if the source is not there."""
 
     @abstractmethod
-    def read(self, plan: Question, run: Callable[[Records], Result]) -> list[Release]:
+    def read(self, plan: Q_contra, run: Callable[[R], Result]) -> list[Release]:
         """Read and answer a question that was paid for: a release for each group."""
 
     @contextlib.contextmanager
-    def prepared(self, plans: Sequence[Question]) -> Iterator[Callable[[], Answers]]:
+    def prepared(self, plans: Sequence[Q_contra]) -> Iterator[Callable[[], Answers]]:
         """Everything that may fail before a charge; within, the function that reads and answers what was charged."""
         with contextlib.ExitStack() as opened:
             runs = [opened.enter_context(plan.opened()) for plan in plans]
@@ -76,19 +89,19 @@ class Source(ABC):
                 [one.to_dict() for one in self.read(plan, run)] for plan, run in zip(plans, runs, strict=True)
             ]
 
-    def restored(self, plan: Question, payload: Stored) -> Release:  # noqa: ARG002
+    def restored(self, plan: Q_contra, payload: Stored) -> Release:  # noqa: ARG002
         """A release as the ledger keeps it."""
         return Release.from_dict(payload)
 
-    def public(self, plan: Question) -> Release:
+    def public(self, plan: Q_contra) -> Release:
         """The answer of a question that costs nothing."""
         raise InvalidArgument("query", plan.label, "no question about this dataset is free")
 
-    def close(self) -> None:  # noqa: B027  (most sources hold nothing open)
+    def close(self) -> None:
         """Let go of the data."""
 
 
-class TableSource(Source):
+class TableSource(Source[TablePlan]):
     """A table in an engine."""
 
     def __init__(self, schema: Schema, engine: Engine) -> None:
@@ -104,7 +117,7 @@ class TableSource(Source):
         few_rows()  # a setting that is none is refused now, not when records are read
         self.engine.ready()
 
-    def read(self, plan: TablePlan, run: Callable[[Records], Result]) -> list[Release]:
+    def read(self, plan: TablePlan[R], run: Callable[[R], Result]) -> list[Release]:
         # What is read on a schedule is read by itself, within that schedule.
         with contextlib.nullcontext() if plan.inner.is_scheduled else self.engine.snapshot():
             selection = Selection(self.engine, plan.schema, plan.predicate, plan.by, None, secrets.token_hex(16))
@@ -135,7 +148,7 @@ class TableSource(Source):
     def close(self) -> None:
         self.engine.close()
 
-    def groups_for_owner(self, plan: TablePlan) -> dict[tuple[GroupKey, ...], Records]:
+    def groups_for_owner(self, plan: TablePlan[R]) -> dict[tuple[GroupKey, ...], R]:
         """NOT private: the records of every group by its key, with the same rows of each person every time."""
         selection = Selection(self.engine, plan.schema, plan.predicate, plan.by)
         keys = (_displayed(plan, key) for key in selection.groups)
@@ -146,13 +159,13 @@ class TableSource(Source):
         return declared_rows(self.schema, self.engine, columns, predicate, None)[1]
 
 
-def selected(plan: TablePlan, selection: Selection) -> Sequence[Records]:
+def selected(plan: TablePlan[R], selection: Selection) -> Sequence[R]:
     """Private: the records of every group, as the plan reads them."""
     return plan.query.select(TableRecords(selection, plan.expected_rows), plan.read_for)
 
 
 @dataclasses.dataclass(frozen=True)
-class PublicCount(Plan):
+class PublicCount(Plan[int]):
     """The number of rows of a table that declares it: public, and free."""
 
     label: str
@@ -199,7 +212,7 @@ def _dates(payload: Released) -> Released:
     return None if payload is None else datetime.date.fromisoformat(payload)
 
 
-class GraphSource(Source):
+class GraphSource(Source[SessionPlan]):
     """A graph in a file: private edges, or private weights of public edges.
 
     Public edges alone are read when it is opened; a file whose edges are others when the weights are read answers
@@ -221,12 +234,12 @@ class GraphSource(Source):
     def ready(self) -> None:
         self.schema.ready()
 
-    def read(self, plan: SessionPlan, run: Callable[[Records], Result]) -> list[Release]:
+    def read(self, plan: SessionPlan[R], run: Callable[[R], Result]) -> list[Release]:
         return [released(plan, run(self.graph_for(plan.query)))]
 
-    def graph_for(self, query: Query) -> Records:
+    def graph_for(self, query: Query[V, B, Never, F, R]) -> R:
         """Private: the graph as the plan reads it."""
-        graph, asked = self._private(), cast("Query[Released, Released, Graph]", query)
+        graph, asked = self._private(), cast("Query[V, B, Graph, F, R]", query)
         return asked.read(graph, asked.shape(graph if self.edges is None else self.edges))
 
     def _private(self) -> Graph:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 from dither.aliases import accepts_calibration
 from dither.ledger import Ledger
 from dither.privacy import Loss
-from dither.queries.plan import Records
 from dither.queries.query import Query
 from dither.quotes.quote import Quote, Quotes
 from dither.release import B, Release, Releases, V
@@ -30,8 +29,9 @@ from dither.sql.statement import Statement, parse_sql
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Never, Unpack
 
+    from dither.queries.query import F, R
     from dither.typing import (
         Answered,
         ArrowTable,
@@ -329,8 +329,8 @@ class Session(PaidSession):
         return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
     def inspected_groups(
-        self, query: Query, *, where: Filter | None = None, by: Names | None = None
-    ) -> tuple[Statistic | VectorStatistic, dict[tuple[GroupKey, ...], Records]]:
+        self, query: Query[V, B, Never, F, R], *, where: Filter | None = None, by: Names | None = None
+    ) -> tuple[Statistic[R] | VectorStatistic[R], dict[tuple[GroupKey, ...], R]]:
         """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None, where=where, by=by)
         return made.statistic, self._source.groups_for_owner(made)

@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.channel import Channel, Message, error_message
@@ -35,6 +36,9 @@ from dither.sources.engines.factory import engine_for
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sources.schema_file import read_schema
+
+if TYPE_CHECKING:
+    from dither.typing import AskOptions
 
 _MOST_IDLE = 8
 _REPORTS = 0.1
@@ -172,7 +176,8 @@ class Worker:
 
 def _planned_here(source: GraphSource, plan: SessionPlan) -> SessionPlan:
     """The same question, planned from the public edges that this source has: others may have been there before."""
-    options = {name: plan.asked[name] for name in ("epsilon", "delta", "mechanism", "noise", "confidence")}
+    names = ("epsilon", "delta", "mechanism", "noise", "confidence")
+    options = cast("AskOptions", {name: plan.asked[name] for name in names})
     planned_again = graph_plan(plan.query, source, **options)
     if (planned_again.loss, planned_again.asked) != (plan.loss, plan.asked):
         raise SourceFailed("the source has changed meanwhile; nothing was charged")

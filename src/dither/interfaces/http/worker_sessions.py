@@ -10,7 +10,8 @@ from dither.interfaces.http.schedule import programs_of, seconds_of
 from dither.interfaces.http.workers import DatasetWorker
 from dither.ledger import Ledger
 from dither.session.graphs import GraphSession
-from dither.session.reading import Answers, GraphSource, Question, Source, TableSource
+from dither.session.plan import SessionPlan
+from dither.session.reading import Answers, GraphSource, Source, TableSource
 from dither.session.session import Session
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.factory import ENGINES, guessed
@@ -25,7 +26,7 @@ class _InWorker(Source):
     _worker: DatasetWorker
 
     @contextlib.contextmanager
-    def prepared(self, plans: Sequence[Question]) -> Iterator[Callable[[], Answers]]:
+    def prepared(self, plans: Sequence[SessionPlan]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
         with self._worker.prepared(list(plans), sum(seconds_of(one) for one in programs_of(list(plans)))) as read:
             check_descriptors()  # of this process; the worker has looked at its own
