@@ -803,6 +803,7 @@ def weighted_min_cut(
         other options as for ``mst_cost``; noise for the worst case is all that is needed: one weight moves every cut by
         at most the cap.
 
+    >>> from dither import Graph
     >>> from itertools import combinations
     >>> edges = list(combinations(range(20), 2))
     >>> 0 <= weighted_min_cut(Graph(edges, n=20, weights=[3] * len(edges), cap=5), epsilon=1.0).value <= 95

@@ -173,7 +173,7 @@ def blocks(query: Program, data: Mixed, *, sizes: Iterable[int] | None = None, d
     this says how near, for blocks of growing ``sizes`` (by default 8, 16, ... up to half of the people).  Distances are
     those of the query's space or metric, without one parts of the bounds.  The program runs in this process.
 
-    >>> import dither as dt
+    >>> import dither as dt, numpy as np
     >>> mean = dt.Program(np.mean, bounds=(0, 1), metric="l2")
     >>> few, many = blocks(mean, np.tile([0.0, 1.0], 5_000), sizes=[10, 1_000])
     >>> few.radius > 2 * many.radius
@@ -188,6 +188,7 @@ def separation(points: Columns, *, k: int, bounds: Iterable[tuple[float, float]]
     bounds: a pair for each coordinate; then coordinates are measured in parts of them, as ``dither.kmeans`` does.
     Both clusterings are the best of several runs of Lloyd's algorithm: finding the best of all is NP-hard.
 
+    >>> import numpy as np
     >>> two = np.repeat([[0.0], [9.0]], 50, axis=0) + np.tile([[0.0], [1.0]], (50, 1))
     >>> separation(two, k=2).phi_squared < 0.02 < separation(two, k=3).phi_squared
     True
