@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from dither.interfaces.http.channel import Answers
 from dither.interfaces.http.schedule import programs_of, seconds_of
 from dither.interfaces.http.workers import DatasetWorker
 from dither.ledger import Ledger
 from dither.session.graphs import GraphSession
-from dither.session.reading import Answers, GraphSource, Question, Source, TableSource
+from dither.session.reading import GraphSource, Question, Source, TableSource
 from dither.session.session import Session
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.factory import ENGINES, guessed
