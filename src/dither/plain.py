@@ -80,13 +80,13 @@ def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:  # any
     return number(value)
 
 
-def with_infinities(value: Any) -> Any:  # as deep as what it is given
+def with_infinities(value: Json) -> Any:  # as deep as what it is given
     """What ``json_number`` wrote, with infinities and NaN as numbers again."""
     if isinstance(value, list):
         return [with_infinities(one) for one in value]
     return float(value) if isinstance(value, str) and value in ("Infinity", "-Infinity", "NaN") else value
 
 
-def without_contents(value: Any) -> Any:
+def without_contents(value: T) -> T | type[T]:
     """What an error shows of a JSON value: itself where it is short and plain, else its type."""
     return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from types import EllipsisType, GenericAlias
-from typing import Annotated, Any, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import Field, PlainValidator
 
@@ -31,6 +31,10 @@ NO_COLUMN = "no column is declared: at least one section such as [columns.total_
 Written: TypeAlias = int | Decimal | Fraction
 """A number as it was written."""
 T = TypeVar("T")
+if TYPE_CHECKING:
+    AsWritten: TypeAlias = Given
+else:
+    AsWritten = Any  # pydantic takes it as it is: the schema looks at it
 End = TypeVar("End", int, Decimal, Fraction, date)
 _RATIO = re.compile(r"-?[0-9]{1,99}/[0-9]{1,99}\Z")
 
@@ -196,9 +200,9 @@ class DatasetSection(Model):
     source: Annotated[str, Accepts(TEXT)]
     table: Quoted = None
     engine: Annotated[str | None, Accepts(among(*ENGINES))] = None
-    rows: Any = None
+    rows: AsWritten = None
     unit: Quoted = None
-    rows_per_unit: Any = None
+    rows_per_unit: AsWritten = None
 
 
 class GraphDataset(Model):

@@ -10,18 +10,22 @@ import json
 import socket
 import struct
 import threading
-from typing import TypedDict
+from typing import TypeAlias, TypedDict
 
 from dither import errors
 from dither.errors import DitherError
 from dither.interfaces.http.telemetry import WorkFailed, places_of
-from dither.session.reading import Answers
+from dither.plain import JsonObject
 
 _LENGTH = struct.Struct("!Q")
 _LONGEST_TEXT = 4_000
 _MOST_BYTES = 1 << 30
 """Of one message: far beyond any answer.  Eight bytes that are no length nearly always say more."""
 _KNOWN = {name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)}
+
+
+Answers: TypeAlias = list[list[JsonObject]]
+"""The releases of each plan in plain JSON values."""
 
 
 class Message(TypedDict, total=False):

@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from dither.interfaces.http.channel import Answers
 from dither.interfaces.http.schedule import programs_of, seconds_of
 from dither.interfaces.http.workers import DatasetWorker
 from dither.ledger import Ledger
 from dither.session.graphs import GraphSession
 from dither.session.plan import SessionPlan
-from dither.session.reading import Answers, GraphSource, Source, TableSource
+from dither.session.reading import GraphSource, Source, TableSource
 from dither.session.session import Session
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.factory import ENGINES, guessed

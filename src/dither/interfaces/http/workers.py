@@ -23,12 +23,11 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from dither.errors import DitherError
-from dither.interfaces.http.channel import Channel, Message, raise_error
+from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
 from dither.interfaces.http.problems import Refused
 from dither.interfaces.http.telemetry import WorkFailed, log
 from dither.kernels.progress import report
 from dither.session.plan import SessionPlan
-from dither.session.reading import Answers
 
 COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
 MOST = 16
