@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -100,6 +101,7 @@ def says(sentence: str) -> WrapValidator:
         try:
             return inner(value)
         except ValidationError as refused:
+            # (Lists stop at their first error, so these are few.)
             if any(one["loc"] for one in refused.errors(include_url=False, include_input=False)):
                 raise
         raise InvalidArgument("", value, sentence)
@@ -137,6 +139,8 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
             raise InvalidArgument("", value, "must be a finite number")
         if not isinstance(value, int) and not math.isfinite(value):
             raise InvalidArgument("", value, "must be a finite number")
+        if above is None and least is None and most is None:
+            return value
         # A decimal such as 0.2 is not below the float that prints as 0.2.
         given = exact(value)
         if above is not None and given <= exact(above):
@@ -153,19 +157,32 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
 def listed(of: Any, most: int, least: int = 0, what: str = "values") -> Any:
     """A list; it becomes a tuple."""
     count = f"at most {most}" if least == 0 else f"{least} to {most}"
-    limits = Field(min_length=least, max_length=most)
+    limits = Field(min_length=least, max_length=most, fail_fast=True)
     return Annotated[list[of], limits, says(f"must be a list of {count} {what}"), AfterValidator(tuple)]
 
 
 def names(most: int, of: Any = None) -> Any:
     """A list of texts."""
     texts: Any = list[Annotated[str, Field(strict=True), says("must be a text")]] if of is None else list[of]
-    return Annotated[texts, Field(max_length=most), says(f"must be a list of at most {most} texts")]
+    return Annotated[texts, Field(max_length=most, fail_fast=True), says(f"must be a list of at most {most} texts")]
 
 
 def pair(of: Any, sentence: str) -> Any:
     """A list of two; it becomes a tuple."""
-    return Annotated[list[of], Field(min_length=2, max_length=2), says(sentence), AfterValidator(tuple)]
+    limits = Field(min_length=2, max_length=2, fail_fast=True)
+    return Annotated[list[of], limits, says(sentence), AfterValidator(tuple)]
+
+
+def by_name(of: Any, most: int, what: str = "values") -> Any:
+    """An object with any names; its length is looked at before its values."""
+    sentence = f"must be an object of at most {most} {what}"
+
+    def checked(value: Any) -> Any:
+        if not isinstance(value, dict) or len(value) > most:
+            raise InvalidArgument("", value, sentence)
+        return value
+
+    return Annotated[dict[str, of], Field(max_length=most), BeforeValidator(checked)]
 
 
 def followed(accepted: Any, change: Callable[[Any], Any]) -> Any:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dither.accounting import filters
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, LedgerUnavailable, Retired, UnknownDataset
 from dither.ledger import Ledger, MemoryLedger, PostgresLedger, SqliteLedger
+from dither.ledger.entries import Registered
 from dither.privacy import Budget, Loss
 
 MEDIAN = {"query": "median", "column": "total_pay", "epsilon": 0.25}
@@ -470,3 +471,12 @@ def test_a_ledger_does_what_a_plain_model_does(name, script):
         assert ledger.left(dataset) == expected
     report = ledger.verify()
     assert report.ok, report.problem
+
+
+def test_the_older_name_of_a_filter_still_reads():
+    """``kind`` was the name of version 0.1.0."""
+    registered = Registered(
+        "pay", 1, Budget(1), "basic", 0.0, 1, retired=False, fingerprint=None, relation=None, analysts={}
+    )
+    with pytest.warns(DeprecationWarning, match="it is now called .filter"):
+        assert registered.kind == "basic"
