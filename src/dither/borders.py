@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard,
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -110,6 +111,7 @@ def says(sentence: str) -> WrapValidator:
         try:
             return inner(value)
         except ValidationError as refused:
+            # (Lists stop at their first error, so these are few.)
             if any(one["loc"] for one in refused.errors(include_url=False, include_input=False)):
                 raise
         raise InvalidArgument("", value, sentence)
@@ -147,6 +149,8 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
             raise InvalidArgument("", value, "must be a finite number")
         if not isinstance(value, int) and not math.isfinite(value):
             raise InvalidArgument("", value, "must be a finite number")
+        if above is None and least is None and most is None:
+            return value
         # A decimal such as 0.2 is not below the float that prints as 0.2.
         given = exact(value)
         if above is not None and given <= exact(above):
@@ -163,7 +167,7 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
 def listed(of: Form, most: int, least: int = 0, what: str = "values") -> Form:
     """A list; it becomes a tuple."""
     count = f"at most {most}" if least == 0 else f"{least} to {most}"
-    limits = Field(min_length=least, max_length=most)
+    limits = Field(min_length=least, max_length=most, fail_fast=True)
     several = GenericAlias(list, (of,))
     return Annotated[several, limits, says(f"must be a list of {count} {what}"), AfterValidator(tuple)]
 
@@ -172,13 +176,27 @@ def names(most: int, of: Form | None = None) -> Form:
     """A list of texts."""
     text_of = Annotated[str, Field(strict=True), says("must be a text")] if of is None else of
     several = GenericAlias(list, (text_of,))
-    return Annotated[several, Field(max_length=most), says(f"must be a list of at most {most} texts")]
+    limits = Field(max_length=most, fail_fast=True)
+    return Annotated[several, limits, says(f"must be a list of at most {most} texts")]
 
 
 def pair(of: Form, sentence: str) -> Form:
     """A list of two; it becomes a tuple."""
     several = GenericAlias(list, (of,))
-    return Annotated[several, Field(min_length=2, max_length=2), says(sentence), AfterValidator(tuple)]
+    return Annotated[several, Field(min_length=2, max_length=2, fail_fast=True), says(sentence), AfterValidator(tuple)]
+
+
+def by_name(of: Form, most: int, what: str = "values") -> Form:
+    """An object with any names; its length is looked at before its values."""
+    sentence = f"must be an object of at most {most} {what}"
+
+    def checked(value: Given) -> Given:
+        if not isinstance(value, dict) or len(value) > most:
+            raise InvalidArgument("", value, sentence)
+        return value
+
+    named = GenericAlias(dict, (str, of))
+    return Annotated[named, Field(max_length=most), BeforeValidator(checked)]
 
 
 def followed(accepted: Form, change: Callable[[Any], Any]) -> Form:  # what is accepted is only known when it runs

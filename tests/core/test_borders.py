@@ -3,10 +3,23 @@
 from decimal import Decimal
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 import dither as dt
-from dither.borders import Model, either, is_list, json_schema, listed, number, pair, read, read_with, tagged, whole
+from dither.borders import (
+    Model,
+    either,
+    followed,
+    is_list,
+    json_schema,
+    listed,
+    number,
+    pair,
+    read,
+    read_with,
+    tagged,
+    whole,
+)
 from dither.errors import UnknownField
 from dither.interfaces.http.models import Ask, NewToken, Quote
 
@@ -25,6 +38,11 @@ ASKED = {"query": MEDIAN, "epsilon": Decimal("0.10")}
         (Quote, ASKED | {"query": [MEDIAN, MEDIAN], "weights": [1, "x"]}, r"weights\[1\] must be a finite number"),
         (Quote, {"sql": "x", "epsilon": 1, "weights": {"a": True}}, "weights.a must be a finite number; got True"),
         (Quote, ASKED | {"weights": {"a": 1}}, "weights must be a list of numbers"),
+        (Quote, ASKED | {"weights": [1] * 51}, "weights must be a list of at most 50 numbers; got <list>"),
+        (Quote, {"sql": "x", "epsilon": 1, "weights": dict.fromkeys(map(str, range(51)), 1)}, "at most 50 numbers"),
+        (Quote, {"sql": None, "epsilon": 1}, "sql must be a text of 1 to 20000 characters; got None"),
+        (Quote, ASKED | {"sql": None}, "sql must be a text"),
+        (Quote, {"query": None, "epsilon": 1}, "query must be an object"),
         (Quote, ASKED | {"epsilon": 0}, "epsilon must be a number above 0; got 0"),
         (Quote, ASKED | {"delta": Decimal("1.5")}, "delta must be a number from 0 to 1; got 1.5"),
         (Quote, ASKED | {"prior": {"kind": "normal", "mean": 1}}, "prior.sd is missing: normal needs it"),
@@ -64,6 +82,59 @@ def test_unknown_fields_are_named_at_any_depth(model, body, field):
         read(model, body)
     assert refused.value.field == field
     assert set(refused.value.accepted) > {"kind"} or "epsilon" in refused.value.accepted
+
+
+_EMPTY = {"kind": "kmeans_cost", "centres": [[]] * 1_700}
+_TEXTS = {"kind": "histogram", "column": "x", "edges": ["x"] * 1_000}
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        (Quote, ASKED | {"query": [_EMPTY] * 50}),
+        (Quote, ASKED | {"query": _EMPTY}),
+        (Quote, ASKED | {"query": [_TEXTS] * 50}),
+        (Quote, ASKED | {"query": [3] * 50}),
+        (Quote, ASKED | {"query": MEDIAN | {"bounds": ["a", "b"]}}),
+        (Quote, ASKED | {"query": {"kind": "covariance", "columns": [1] * 100}}),
+        (Quote, ASKED | {"by": [1] * 100}),
+        (Quote, ASKED | {"weights": ["x"] * 50}),
+        (NewToken, {"name": "a", "datasets": [1] * 100}),
+    ],
+)
+def test_reading_stops_at_the_first_error(model, body):
+    """However many are wrong, one error is made: a refused body costs no more than its way to that error."""
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(body)
+    assert refused.value.error_count() == 1
+
+
+def test_no_entry_is_read_after_a_wrong_one():
+    """Counted in a list of lists."""
+    read_entries = []
+
+    def noted(entry):
+        read_entries.append(entry)
+        return entry
+
+    points = listed(listed(followed(number(), noted), 9), 9)
+    with pytest.raises(dt.InvalidArgument, match=r"x\[1\]\[1\] must be a finite number"):
+        read_with(TypeAdapter(points).validate_python, [[1, 2], [3, "x", 4], [5], ["y"]], "x")
+    assert read_entries == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        (Quote, {"sql": "x", "epsilon": 1, "weights": dict.fromkeys(map(str, range(10_000)), "x")}),
+        (NewToken, {"name": "a", "budgets": dict.fromkeys(map(str, range(10_000)), 0)}),
+    ],
+)
+def test_the_length_of_an_object_is_looked_at_first(model, body):
+    """So that no more errors are made than the object may have values."""
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(body)
+    assert refused.value.error_count() == 1
 
 
 def test_numbers_stay_as_they_were_written():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dither.accounting import filters
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, LedgerUnavailable, Retired, UnknownDataset
 from dither.ledger import Ledger, MemoryLedger, PostgresLedger, SqliteLedger
-from dither.ledger.entries import budget_of
+from dither.ledger.entries import Registered, budget_of
 from dither.privacy import Budget, Loss
 
 MEDIAN = {"query": "median", "column": "total_pay", "epsilon": 0.25}
@@ -483,3 +483,12 @@ def test_a_budget_of_less_than_a_unit_is_refused_and_one_that_was_stored_does_no
         ledger.allow("d", "ana", Budget(1e-10))
     assert ledger.dataset("d").budget.epsilon == 3
     assert budget_of(0, 0).epsilon < 1e-300
+
+
+def test_the_older_name_of_a_filter_still_reads():
+    """``kind`` was the name of version 0.1.0."""
+    registered = Registered(
+        "pay", 1, Budget(1), "basic", 0.0, 1, retired=False, fingerprint=None, relation=None, analysts={}
+    )
+    with pytest.warns(DeprecationWarning, match="it is now called .filter"):
+        assert registered.kind == "basic"

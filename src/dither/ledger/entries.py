@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
 from dither.accounting.rounding import printed_down, printed_up
+from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
@@ -108,6 +109,8 @@ class Registered:
     fingerprint: str | None
     relation: Relation | None
     analysts: dict[str, Budget]
+
+    kind = older_name("filter")
 
 
 @dataclass(frozen=True)

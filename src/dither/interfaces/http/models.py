@@ -13,6 +13,7 @@ from dither.borders import (
     Accepts,
     Exact,
     Model,
+    by_name,
     choice,
     either,
     flag,
@@ -66,8 +67,8 @@ _PRIOR = followed(
 )
 _SHARES = either(
     is_list,
-    Annotated[list[Positive], Field(max_length=MOST_QUERIES)],
-    Annotated[dict[str, Positive], Field(max_length=MOST_QUERIES)],
+    followed(listed(Positive, MOST_QUERIES, what="numbers"), list),
+    by_name(Positive, MOST_QUERIES, "numbers"),
 )
 _KEYS = either(is_list, names(100), followed(text(), lambda name: [name]))
 
@@ -83,7 +84,7 @@ class Quote(Model):
     """A question whose quote is wanted: queries or SQL, the privacy loss, and options."""
 
     query: Annotated[Query | list[Query] | None, Accepts(_QUERIES)] = None
-    sql: LongText | None = None
+    sql: Annotated[str | None, Accepts(text(LONGEST_TEXT))] = None
     epsilon: Positive
     delta: Share | None = 0
     where: LongText | None = None
@@ -181,7 +182,7 @@ class NewToken(Model):
     delta_cap: Share | None = None
     kinds: Annotated[list[str], Accepts(names(100, choice(*served())))] | None = None
     datasets: Names | None = None
-    budgets: dict[str, Amount] | None = None
+    budgets: Annotated[dict[str, Amount], Accepts(by_name(Amount, 100, "budgets"))] | None = None
 
 
 # --- after the question mark --------------------------------------------------------------------------------------
