@@ -62,6 +62,11 @@ DATA = {
 GIVEN = {
     "q": "0.5",
     "k": "2",
+    "radius": "1",
+    "levels": "[dt.Proposal(value=own, bound=1.0, ladder=own)]",
+    "projection": "own",
+    "projection_change": "1",
+    "restricted_sensitivity": "1",
     "bounds": "(0, 100)",
     "epsilon": "1.0",
     "delta": "1e-6",

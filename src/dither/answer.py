@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dither.errors import InvalidArgument
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import D, Query
+from dither.queries.registry import no_query
 from dither.release import B, Release, V
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def answer(query: Query[V, B, D], data: D, options: Options) -> Release[V, B]:
     """The answer to a query about data in memory."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
+        raise no_query(query)
     facts = query.shape(data)
     plan = query.plan(facts, options)
     with plan.opened() as run:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
-from dither.aliases import accepts_calibration
+from dither.aliases import accepts_calibration, newer
 from dither.answer import answer, released
 from dither.kernels.progress import Progress, reporting
 from dither.mechanisms.metric_space import MetricSpace
@@ -803,6 +803,7 @@ def weighted_min_cut(
         other options as for ``mst_cost``; noise for the worst case is all that is needed: one weight moves every cut by
         at most the cap.
 
+    >>> from dither import Graph
     >>> from itertools import combinations
     >>> edges = list(combinations(range(20), 2))
     >>> 0 <= weighted_min_cut(Graph(edges, n=20, weights=[3] * len(edges), cap=5), epsilon=1.0).value <= 95
@@ -826,7 +827,7 @@ def regression(
     """The coefficients of a linear regression of ``y`` on the columns of ``X``; neighbours change one record.
 
     X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  No bounds are needed.  Records
-        with a missing or infinite entry are left out.
+        with a missing or infinite entry are left out; in a session they count as what its schema declares.
     method: "auto" takes the middle of robust fits of random blocks (pure: delta is left unspent; gross outliers in a
         minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most two
         coefficients); both need delta > 0 and may refuse, which is paid for.
@@ -857,7 +858,7 @@ def kmeans(
     bounds: EachBounds,
     blocks: int | None = None,
     epsilon: Number,
-    delta: Number,
+    delta: Number = 0.0,
     confidence: Confidence = 0.95,
 ) -> Release[Points, Corners]:
     """The centres of k clusters; neighbours change one point.
@@ -868,7 +869,7 @@ def kmeans(
     200,000 does not outweigh age up to 120; bounds of equal widths keep the coordinates' own unit.
 
     points: a two-dimensional array, a frame, or a mapping of names to columns; missing entries count as the middle of
-        their bounds.
+        their bounds, as ``missing`` of the release says; in a session as what its schema declares.
     bounds: a pair (lower, upper) for all coordinates, or one pair for each; points outside are moved to the boundary.
     blocks: how many blocks, by default from a public rule; 0 goes without them.
     epsilon, delta: the whole privacy loss; delta > 0 is needed.
@@ -922,7 +923,7 @@ def gaussian_mixture(
     bounds: EachBounds,
     blocks: int | None = None,
     epsilon: Number,
-    delta: Number,
+    delta: Number = 0.0,
     confidence: Confidence = 0.95,
 ) -> Release[Points, Corners]:
     """Centres, shares and standard deviations of k spherical Gaussians; neighbours change one point.
@@ -1328,8 +1329,13 @@ def _function(name: str) -> Callable[..., Release]:
     entry = entries()[name]
     fields = [one for one in dataclass_fields(entry.query) if one.init and one.name not in ("column", "columns")]
     options = list(inspect.signature(ask).parameters.values())[2:]
+    taken = {one.name for one in fields} | {one.name for one in options}
 
     def function(data: Given, **given: Given) -> Release:
+        given = newer(given)
+        unknown = [name for name in given if name not in taken]
+        if unknown:
+            raise TypeError(f"{entry.function}() got an unexpected keyword argument {unknown[0]!r}")
         own = {one.name: given.pop(one.name) for one in fields if one.name in given}
         return ask(entry.query(**own), data, **given)
 

@@ -7,13 +7,15 @@ This module loads pydantic: import it where something is read, not where ``impor
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from types import EllipsisType, GenericAlias, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -31,14 +33,22 @@ from pydantic import (
     create_model,
     model_validator,
 )
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from dither.errors import DitherError, InvalidArgument, UnknownField
 from dither.numbers import exact
-from dither.plain import without_contents
+from dither.plain import Given, without_contents
+
+if TYPE_CHECKING:
+    from typing import _SpecialForm
+
+    from pydantic_core import CoreSchema
+    from pydantic_core.core_schema import WithDefaultSchema
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
+Form: TypeAlias = "type | UnionType | GenericAlias | _SpecialForm"
+"""What may stand in an annotation, as a value: a class, ``list[...]``, ``... | ...`` or ``Annotated[...]``."""
 Exact: TypeAlias = int | float | Decimal
 """A number as it was written."""
 Path: TypeAlias = tuple[str | int, ...]
@@ -55,7 +65,7 @@ class Model(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: Any) -> Any:
+    def _known(cls, given: Given) -> dict[str, Given]:
         if not isinstance(given, dict):
             raise InvalidArgument("", given, OBJECT)
         accepted = fields_of(cls)
@@ -65,7 +75,7 @@ class Model(BaseModel):
         return given
 
 
-def model(name: str, /, **fields: tuple[Any, Any]) -> type[Model]:
+def model(name: str, /, **fields: tuple[Form, EllipsisType | None]) -> type[Model]:
     """A model from what a registry says: each field with its type and its default, or ``...`` if it is needed."""
     return create_model(name, __base__=Model, **fields)  # type: ignore[call-overload, no-any-return]
 
@@ -75,7 +85,7 @@ def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(one.alias or name for name, one in model.model_fields.items())
 
 
-def given_fields(read: Model) -> dict[str, Any]:
+def given_fields(read: Model) -> dict[str, Any]:  # of the types that the model declares
     """The fields that were given."""
     return {name: value for name, value in read if name in read.model_fields_set}
 
@@ -84,9 +94,9 @@ def given_fields(read: Model) -> dict[str, Any]:
 class Accepts:
     """What a field accepts; the annotation before it is what the field then holds."""
 
-    accepted: Any
+    accepted: Form
 
-    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> Any:
+    def __get_pydantic_core_schema__(self, _: Form, handler: GetCoreSchemaHandler) -> CoreSchema:
         return handler.generate_schema(self.accepted)
 
 
@@ -96,7 +106,7 @@ class Accepts:
 def says(sentence: str) -> WrapValidator:
     """The sentence of an error about the value itself; what is wrong inside of it has its own."""
 
-    def checked(value: Any, inner: Callable[[Any], Any]) -> Any:
+    def checked(value: Given, inner: Callable[[Given], T]) -> T:
         try:
             return inner(value)
         except ValidationError as refused:
@@ -107,32 +117,32 @@ def says(sentence: str) -> WrapValidator:
     return WrapValidator(checked)
 
 
-def text(longest: int = 200) -> Any:
+def text(longest: int = 200) -> Form:
     """A text that is not empty."""
     limits = Field(strict=True, min_length=1, max_length=longest)
     return Annotated[str, limits, says(f"must be a text of 1 to {longest} characters")]
 
 
-def choice(*options: str, sentence: str = "") -> Any:
+def choice(*options: str, sentence: str = "") -> Form:
     """One of some texts."""
     return Annotated[Literal.__getitem__(options), says(sentence or f"must be one of {', '.join(options)}")]
 
 
-def flag() -> Any:
+def flag() -> Form:
     """True or false."""
     return Annotated[bool, Field(strict=True), says("must be true or false")]
 
 
-def whole(least: int | None = None, most: int | None = None) -> Any:
+def whole(least: int | None = None, most: int | None = None) -> Form:
     """A whole number."""
     limits = Field(strict=True, ge=least, le=most)
     return Annotated[int, limits, says(f"must be {_within('a whole number', least, most)}")]
 
 
-def number(least: float | None = None, most: float | None = None, *, above: float | None = None) -> Any:
+def number(least: float | None = None, most: float | None = None, *, above: float | None = None) -> Form:
     """A finite number: whole, decimal or float, as it was read."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: Given) -> Exact:
         if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
             raise InvalidArgument("", value, "must be a finite number")
         if not isinstance(value, int) and not math.isfinite(value):
@@ -150,44 +160,59 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
     return Annotated[Any, PlainValidator(checked), WithJsonSchema(schema)]
 
 
-def listed(of: Any, most: int, least: int = 0, what: str = "values") -> Any:
+def listed(of: Form, most: int, least: int = 0, what: str = "values") -> Form:
     """A list; it becomes a tuple."""
     count = f"at most {most}" if least == 0 else f"{least} to {most}"
     limits = Field(min_length=least, max_length=most)
-    return Annotated[list[of], limits, says(f"must be a list of {count} {what}"), AfterValidator(tuple)]
+    several = GenericAlias(list, (of,))
+    return Annotated[several, limits, says(f"must be a list of {count} {what}"), AfterValidator(tuple)]
 
 
-def names(most: int, of: Any = None) -> Any:
+def names(most: int, of: Form | None = None) -> Form:
     """A list of texts."""
-    texts: Any = list[Annotated[str, Field(strict=True), says("must be a text")]] if of is None else list[of]
-    return Annotated[texts, Field(max_length=most), says(f"must be a list of at most {most} texts")]
+    text_of = Annotated[str, Field(strict=True), says("must be a text")] if of is None else of
+    several = GenericAlias(list, (text_of,))
+    return Annotated[several, Field(max_length=most), says(f"must be a list of at most {most} texts")]
 
 
-def pair(of: Any, sentence: str) -> Any:
+def pair(of: Form, sentence: str) -> Form:
     """A list of two; it becomes a tuple."""
-    return Annotated[list[of], Field(min_length=2, max_length=2), says(sentence), AfterValidator(tuple)]
+    several = GenericAlias(list, (of,))
+    return Annotated[several, Field(min_length=2, max_length=2), says(sentence), AfterValidator(tuple)]
 
 
-def followed(accepted: Any, change: Callable[[Any], Any]) -> Any:
+def followed(accepted: Form, change: Callable[[Any], Any]) -> Form:  # what is accepted is only known when it runs
     """What a type accepts, changed or refused by a function."""
     return Annotated[accepted, AfterValidator(change)]
 
 
-def either(test: Callable[[Any], bool], yes: Any, no: Any) -> Any:
+def either(test: Callable[[Given], bool], yes: Form, no: Form) -> Form:
     """What one type accepts where the value passes a test, and otherwise what another does."""
     chosen = Discriminator(lambda value: "<yes>" if test(value) else "<no>")
     return Annotated[Annotated[yes, Tag("<yes>")] | Annotated[no, Tag("<no>")], chosen]
 
 
-def is_list(value: Any) -> bool:
+def is_list(value: Given) -> TypeGuard[list[Given]]:
     """Whether a value is a list."""
     return isinstance(value, list)
 
 
-def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Any], str] | None = None) -> Any:
+LONGEST_WORD = 100
+"""Of longer ones no nearest word is sought, which takes time."""
+
+
+def suggested(given: Given, accepted: Iterable[str]) -> str:
+    """The nearest of the accepted words, as a question."""
+    if not isinstance(given, str) or len(given) > LONGEST_WORD:
+        return ""
+    close = difflib.get_close_matches(given, list(accepted), 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Given], str] | None = None) -> Form:
     """One of several models, told apart by the text in one of their fields; ``sentence`` says what that must be."""
 
-    def checked(value: Any, inner: Callable[[Any], Any]) -> Any:
+    def checked(value: Given, inner: Callable[[Given], T]) -> T:
         if not isinstance(value, dict):
             raise InvalidArgument("", value, OBJECT)
         given = value.get(field)
@@ -196,7 +221,7 @@ def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[An
             raise InvalidArgument(field, given, accepted)
         return inner(value)
 
-    several: Any = functools.reduce(operator.or_, (Annotated[one, Tag(name)] for name, one in models.items()))
+    several = functools.reduce(operator.or_, (Annotated[one, Tag(name)] for name, one in models.items()))
     return Annotated[several, Discriminator(lambda value: value[field]), WrapValidator(checked)]
 
 
@@ -214,7 +239,7 @@ class Problem:
     """The first thing that is wrong: where it stands, what was given, and what is accepted instead."""
 
     path: Path
-    given: Any
+    given: Any  # also what was made of it by the time it was refused
     accepted: str
     fields: tuple[str, ...] = ()
     """Of a field that is not known: those that are."""
@@ -229,12 +254,12 @@ class Problem:
         return InvalidArgument(name, without_contents(self.given), self.accepted)
 
 
-def read(model: type[M], payload: Any, at: str = "") -> M:
+def read(model: type[M], payload: Given, at: str = "") -> M:
     """What a payload says, or the error that names the path in JSON."""
     return read_with(model.model_validate, payload, at)
 
 
-def read_with(validate: Callable[[Any], T], payload: Any, at: str = "") -> T:
+def read_with(validate: Callable[[Given], T], payload: Given, at: str = "") -> T:
     """The same for whatever validates: a model, or the reader of a type."""
     try:
         return validate(payload)
@@ -243,7 +268,7 @@ def read_with(validate: Callable[[Any], T], payload: Any, at: str = "") -> T:
     raise problem.error(at)
 
 
-def first_problem(refused: ValidationError, payload: Any) -> Problem:
+def first_problem(refused: ValidationError, payload: Given) -> Problem:
     """What to say of a payload that does not fit its model."""
     first = refused.errors(include_url=False, include_input=False)[0]
     path, given = _place(payload, first["loc"])
@@ -257,16 +282,20 @@ def first_problem(refused: ValidationError, payload: Any) -> Problem:
         raise cause
     if first["type"] == "missing":
         return Problem(
-            (*path, first["loc"][-1]), None, f"{MISSING}: {given['kind']} needs it" if "kind" in given else MISSING
+            (*path, first["loc"][-1]),
+            None,
+            f"{MISSING}: {given['kind']} needs it" if isinstance(given, dict) and "kind" in given else MISSING,
         )
     return Problem(path, given, _SENTENCES.get(first["type"], first["msg"].replace("Input should be", "must be")))
 
 
-def _place(payload: Any, steps: Path) -> tuple[Path, Any]:
+def _place(payload: Given, steps: Path) -> tuple[Path, Given]:
     """The path and the value there.  Which member of a union was tried is also a step, but is not in the payload."""
     path: Path = ()
     for step in steps:
-        if step in payload if isinstance(payload, dict) else is_list(payload) and isinstance(step, int):
+        if isinstance(payload, dict) and isinstance(step, str) and step in payload:  # noqa: SIM114  (types differ)
+            path, payload = (*path, step), payload[step]
+        elif isinstance(payload, list) and isinstance(step, int):
             path, payload = (*path, step), payload[step]
     return path, payload
 
@@ -281,10 +310,10 @@ def _printable(step: str) -> str:
 class _Described(GenerateJsonSchema):
     """JSON Schema without titles; what may be left out has no default in it but a plain one."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (a type that pydantic keeps to itself)
         return False
 
-    def default_schema(self, schema: Any) -> dict[str, Any]:
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
         described = super().default_schema(schema)
         if described.get("default", 0) is None:
             del described["default"]
@@ -294,7 +323,7 @@ class _Described(GenerateJsonSchema):
         return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
 
 
-def json_schema(what: Any) -> dict[str, Any]:
+def json_schema(what: type[T] | TypeAdapter[T]) -> JsonSchemaValue:
     """The JSON Schema of a model or reader; parts that have names are below ``$defs``."""
     found = what if isinstance(what, TypeAdapter) else TypeAdapter(what)
     return found.json_schema(ref_template="#/components/schemas/{model}", schema_generator=_Described)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 import numpy as np
 
 from dither.errors import InvalidArgument
-from dither.mechanisms import largest_local
+from dither.mechanisms import largest_local, noise_design
 from dither.mechanisms.choice import named_noise
 from dither.noise.law import AdmissiblePoint, Constants
 from dither.numbers import exact
@@ -21,6 +21,7 @@ from dither.queries.block_diagnostics import BlockAccuracy, Separation, block_ac
 from dither.queries.custom import Custom, FiniteSpace
 from dither.queries.programs import Program
 from dither.queries.query import Query, StatisticQuery
+from dither.queries.registry import no_query
 from dither.sensitivity.ladder import Algorithm
 from dither.sources.graph import Graph
 from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, facts_of, key_of, pairs_of, refuted
@@ -173,7 +174,7 @@ def blocks(query: Program, data: Mixed, *, sizes: Iterable[int] | None = None, d
     this says how near, for blocks of growing ``sizes`` (by default 8, 16, ... up to half of the people).  Distances are
     those of the query's space or metric, without one parts of the bounds.  The program runs in this process.
 
-    >>> import dither as dt
+    >>> import dither as dt, numpy as np
     >>> mean = dt.Program(np.mean, bounds=(0, 1), metric="l2")
     >>> few, many = blocks(mean, np.tile([0.0, 1.0], 5_000), sizes=[10, 1_000])
     >>> few.radius > 2 * many.radius
@@ -188,6 +189,7 @@ def separation(points: Columns, *, k: int, bounds: Iterable[tuple[float, float]]
     bounds: a pair for each coordinate; then coordinates are measured in parts of them, as ``dither.kmeans`` does.
     Both clusterings are the best of several runs of Lloyd's algorithm: finding the best of all is NP-hard.
 
+    >>> import numpy as np
     >>> two = np.repeat([[0.0], [9.0]], 50, axis=0) + np.tile([[0.0], [1.0]], (50, 1))
     >>> separation(two, k=2).phi_squared < 0.02 < separation(two, k=3).phi_squared
     True
@@ -217,7 +219,7 @@ def _groups(
 ) -> tuple[Statistic[R] | VectorStatistic[R], dict[tuple[GroupKey, ...], R]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, "must be a query object such as Median(bounds=(0, 1))")
+        raise no_query(query)
     if hasattr(data, "inspected_groups"):
         return cast("Session", data).inspected_groups(query, where=where, by=by)
     if where is not None or by is not None:
@@ -277,6 +279,35 @@ def unfit_pairs(
     }
     found = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
     return cast("list[tuple[Dataset, Dataset]]", found)
+
+
+def largest_lambdas(
+    space: FiniteSpace, *, epsilon: Any, delta: Any, alpha: Any = Fraction(1, 2)
+) -> dict[Hashable, float]:
+    """The largest parameters (one over the scale) of Laplace noise for each dataset: COQ17 Theorem 8, corrected.
+
+    space: all datasets and their neighbours.  alpha: the share of epsilon for shifts, above 0 and below 1; what is left
+        is for scales that differ.  One number, or a function of a dataset.  Infinite where no noise is needed.
+
+    >>> import dither as dt
+    >>> chain = dt.FiniteSpace(range(4), neighbours="chain", value=lambda k: [0, 1, 2, 12][k])
+    >>> found = largest_lambdas(chain, epsilon=1.0, delta=1e-3)
+    >>> [round(1 / found[k], 2) for k in range(4)]
+    [15.04, 17.34, 20.0, 20.0]
+    """
+    listed = list(space.datasets)
+    shares = [exact(alpha(one) if callable(alpha) else alpha, "alpha") for one in listed]
+    if not all(0 < one < 1 for one in shares):
+        raise InvalidArgument("alpha", alpha, "must be a share above 0 and below 1")
+    loss = Loss.asked(epsilon, delta)
+    if loss.is_pure:
+        raise InvalidArgument("delta", delta, "must be above 0: pure Laplace noise has one scale for all datasets")
+    number = {one: place for place, one in enumerate(listed)}
+    near: list[list[int]] = [[] for _ in listed]
+    for here, there in space.pairs:
+        near[number[here]].append(number[there])
+    scales = noise_design.least_scales([float(space.local_sensitivity(one)) for one in listed], near, shares, loss)
+    return {one: 1 / scale if scale else math.inf for one, scale in zip(listed, scales, strict=True)}
 
 
 @dataclass(frozen=True)

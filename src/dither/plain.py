@@ -10,13 +10,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """What JSON can say."""
+Given: TypeAlias = (
+    "bool | int | float | str | Decimal | datetime.date | datetime.time | Sequence[Given] | Mapping[str, Given] | None"
+)
+"""What a strict reader makes of JSON or TOML: the same, with decimals as they were written, dates and times."""
+Payload: TypeAlias = "str | SupportsFloat | datetime.date | Sequence[Payload] | Mapping[str, Payload] | None"
+"""What ``plain`` makes JSON of; also arrays, which have ``tolist``."""
 JsonObject: TypeAlias = "dict[str, Json]"
 T = TypeVar("T")
 
@@ -74,13 +80,13 @@ def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:  # any
     return number(value)
 
 
-def with_infinities(value: Any) -> Any:  # as deep as what it is given
+def with_infinities(value: Json) -> Any:  # as deep as what it is given
     """What ``json_number`` wrote, with infinities and NaN as numbers again."""
     if isinstance(value, list):
         return [with_infinities(one) for one in value]
     return float(value) if isinstance(value, str) and value in ("Infinity", "-Infinity", "NaN") else value
 
 
-def without_contents(value: Any) -> Any:
+def without_contents(value: T) -> T | type[T]:
     """What an error shows of a JSON value: itself where it is short and plain, else its type."""
     return value if value is None or isinstance(value, (str, bool, int, float, Decimal)) else type(value)

@@ -145,11 +145,13 @@ class Release(Generic[V_co, B_co]):
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
             return formatted(self.value)
+        if not self.value:
+            return "[], nothing found"
         few = ", ".join(formatted(one) for one in self.value[:6])
         return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
 
     def _interval_text(self) -> str:
-        if self.interval is None or self.confidence is None:
+        if self.interval is None or self.confidence is None or self.value == ():
             return ""
         if isinstance(self.value, tuple):
             return f", each with a {self.confidence:.0%} interval"
@@ -181,15 +183,15 @@ class Release(Generic[V_co, B_co]):
         note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
-                f"<tr><td>{html.escape(label)}</td><td>{formatted(value)}</td>"
-                f"<td>{'' if interval is None else f'{formatted(interval[0])} to {formatted(interval[1])}'}</td></tr>"
+                f"<tr><td>{html.escape(label)}</td><td>{html.escape(formatted(value))}</td>"
+                f"<td>{'' if interval is None else html.escape(' to '.join(map(formatted, interval)))}</td></tr>"
                 for label, value, interval in self.rows()
             )
             return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{note_text}</div>"
         if self.value is None:
             why = "" if self.reason is None else f"<br><small>{html.escape(self.reason)}</small>"
             return f"<div><b>{html.escape(self.title)}</b>: <b>refused</b>{why}{note_text}</div>"
-        value, covered = self._answer(), html.escape(self._interval_text())
+        value, covered = html.escape(self._answer()), html.escape(self._interval_text())
         return f"<div><b>{html.escape(self.title)}</b> = <b>{value}</b>{covered}{note_text}</div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:

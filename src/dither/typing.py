@@ -191,7 +191,9 @@ ProgramChoice: TypeAlias = "ProgramFunction | str | Function | Executable"
 """A function of one block, ``"file.py:function"``, or an executable."""
 MetricChoice: TypeAlias = 'Literal["l1", "l2"] | Metric | OwnFunction'
 """A metric for the centre of answers."""
-AggregatorName: TypeAlias = Literal["auto", "average", "centre", "median", "smooth_median"]
+AggregatorName: TypeAlias = Literal[
+    "auto", "average", "centre", "median", "medoid", "smooth_median", "unconstrained_centre"
+]
 """The aggregators of blocks' answers, and "auto"."""
 PointAggregatorName: TypeAlias = Literal["auto", "medoid", "centre"]
 """The aggregators of answers that are points of a space, and "auto"."""

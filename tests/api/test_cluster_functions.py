@@ -93,11 +93,9 @@ def test_unknown_columns():
 
 
 def test_bounds_are_not_optional():
-    """There is no default for bounds, nor for delta."""
+    """There is no default for bounds."""
     with pytest.raises(TypeError, match="bounds"):
         dt.kmeans(POINTS, k=2, **PRICE)
-    with pytest.raises(TypeError, match="delta"):
-        dt.kmeans(POINTS, k=2, bounds=(0, 1), epsilon=1.0)
 
 
 def test_few_points_go_without_a_certificate():
@@ -119,3 +117,21 @@ def test_identical_points():
     numbers = np.array(release.value)
     assert np.isfinite(numbers).all()
     assert ((numbers[:, :2] >= 0) & (numbers[:, :2] <= 1)).all()
+
+
+def test_releases_about_points_say_what_missing_coordinates_count_as():
+    """The middle of the bounds of each; nothing where the type has no missing values."""
+    points = np.tile([[20.0, 30_000.0], [80.0, 90_000.0]], (2_000, 1))
+    bounds, options = [(0, 100), (0, 200_000)], {"epsilon": 2.0, "delta": 1e-6}
+    assert dt.kmeans(points, k=2, bounds=bounds, **options).missing == (50.0, 100_000.0)
+    assert dt.kmeans_cost(points, centres=[[20, 30_000]], bounds=bounds, epsilon=1.0).missing == (50.0, 100_000.0)
+    equal = dt.kmeans(points, k=2, bounds=(0, 200_000), **options)
+    assert "missing values count as 100000" in str(equal).replace(",", "")
+    assert dt.kmeans(points.astype(int), k=2, bounds=bounds, **options).missing is None
+
+
+@pytest.mark.parametrize("function", [dt.kmeans, dt.gaussian_mixture])
+def test_clusters_without_delta_say_which_is_needed(function):
+    """As every other function that needs one."""
+    with pytest.raises(dt.InvalidArgument, match=r"^delta must be above 0 .* such as 1e-6"):
+        function(np.zeros((5_000, 2)), k=2, bounds=(0, 1), epsilon=1.0)

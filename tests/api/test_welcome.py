@@ -1,5 +1,6 @@
 """What newcomers stumbled over: each of these said too little, or nothing."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -164,3 +165,56 @@ def test_tables_fit_a_terminal(width, monkeypatch, capsys):
     assert all(len(line) <= width for line in lines)
     assert any(f"{release.interval[0]:,.2f} .. {release.interval[1]:,.2f}" in line for line in lines)
     assert ("mechanism: inverse" in lines) == (width < 100)
+
+
+def refused(call, *words):
+    """The sentence of an error, which has these words."""
+    with pytest.raises((dt.InvalidArgument, TypeError)) as caught:
+        call()
+    for one in words:
+        assert one in str(caught.value), str(caught.value)
+    return str(caught.value)
+
+
+def test_errors_name_what_to_write_instead():
+    """Graphs of other libraries, files, columns of texts, unknown settings and keywords, days in the wrong order."""
+    networkx, pandas = pytest.importorskip("networkx"), pytest.importorskip("pandas")
+    refused(lambda: dt.triangles(networkx.path_graph(5), epsilon=1.0), "dither.Graph.from_networkx(graph)")
+    refused(lambda: dt.Graph("friends.csv", n=400), "Graph.from_file", "friends.csv")
+    frame = pandas.DataFrame({"age": [1.0, 2.0], "species": pandas.array(["a", "b"], dtype="string")})
+    refused(lambda: dt.covariance(frame, bounds=(0, 9), epsilon=1.0), "data['species']", "stores string")
+    call = functools.partial(dt.sample_and_aggregate, np.ones(500), np.mean, bounds=(0, 1), epsilon=1.0)
+    refused(lambda: call(slt=1), "slt is no setting", "memory_mib, preload")
+    refused(
+        lambda: dt.winsorised_mean([1.0] * 9, trim=0.1, bounds=(0, 1), epsilon=1.0), "winsorised_mean() got", "'trim'"
+    )
+    refused(lambda: dt.Date("2022-01-01", "2021-01-01"), "('2022-01-01', '2021-01-01')", "the earlier one first")
+
+
+def test_too_few_records_are_named_in_a_sentence():
+    """How many there are, and how many are needed."""
+    sentence = refused(
+        lambda: dt.median([1.0] * 344, epsilon=1.0, delta=1e-6, mechanism="propose_test"), "data must have"
+    )
+    assert "344 records'" not in sentence
+    assert "; got 344; nothing was read" in sentence
+
+
+def test_an_empty_list_of_categories_is_shown_as_nothing_found():
+    """No interval where there is no number; none of few categories is ever found at this threshold."""
+    release = dt.histogram([f"name {place}" for place in range(100)], epsilon=1.0, delta=1e-12)
+    assert release.value == ()
+    assert str(release).startswith("histogram = [], nothing found (")
+
+
+def test_the_older_keyword_of_a_derived_function_points_at_its_caller():
+    """A warning is shown where somebody can act on it."""
+    with pytest.warns(DeprecationWarning, match="calibration= is now called mechanism=") as caught:
+        dt.winsorised_mean([1.0] * 100, bounds=(0, 1), calibration="worst_case", epsilon=1.0)
+    assert caught[0].filename == __file__
+
+
+def test_the_warning_of_an_older_name_says_when_it_goes():
+    """As those of all other older names do."""
+    with pytest.warns(DeprecationWarning, match=r"queries_within; the older name goes with version 0\.3"):
+        dt.budget_for(dt.Loss(0.1), dt.Budget(1.0))

@@ -37,6 +37,7 @@ CALLS = {
     "histogram": "histogram(a, 0, 5, 10)",
     "counting_queries": "counting_queries(active)",
     "mean_vector": 'mean_vector(a, "b b")',
+    "ball_mean": 'ball_mean(a, "b b", radius => 10)',
     "covariance": 'covariance(a, "b b")',
     "pair_covariance": 'covar_samp(y, "b b")',
     "correlation": 'corr(y, "b b")',
@@ -109,7 +110,7 @@ def test_every_query_is_asked_of_a_schema_and_quoted(folder, name):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
     """By a call, by SQL, and in a list."""
-    dataset = "roads" if name == "mst_cost" else "friends"
+    dataset = "roads" if name in ("mst_cost", "weighted_min_cut") else "friends"
     schema, call = folder / f"{dataset}.toml", called(name)
     [release] = payload("ask", schema, call, "--epsilon", 10)["releases"]
     [same] = payload("ask", schema, f"SELECT {call} FROM {dataset}", "--epsilon", 10)["releases"]

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import dither as dt
 from dither.interfaces.cli.main import main
+from dither.interfaces.cli.output import show
+from dither.release import Release
 
 DITHER = str(Path(sys.executable).parent / "dither")
 
@@ -220,3 +223,22 @@ def test_an_audit_of_nothing_is_refused(asked, message):
     done = CliRunner().invoke(main, ["audit", "--list", *asked])
     assert done.exit_code == 2
     assert message in done.output
+
+
+@pytest.mark.parametrize("mechanism", ["noisy histogram", "worst_case", "a mechanism with a very long name"])
+def test_no_column_of_a_table_is_cut_where_there_is_no_terminal(mechanism, capsys):
+    """The column of questions has a least width, and where names are short that takes nothing of the other columns."""
+    centres = tuple((float(place), 12_345.678901) for place in range(2))
+    release = Release(
+        value=centres,
+        interval=tuple(((0.123456789, 0.1), (123_456.789, 0.2)) for _ in centres),
+        confidence=0.95,
+        loss=dt.Loss(1.0, 1e-6),
+        neighbours=dt.Neighbours.CHANGE_ONE,
+        query="kmeans of a, b",
+        mechanism=mechanism,
+        noise="gaussian",
+        labels=("centre 1", "centre 2"),
+    )
+    show([release])
+    assert mechanism in capsys.readouterr().out

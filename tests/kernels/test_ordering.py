@@ -82,3 +82,12 @@ def test_a_sample_that_misleads():
     values[:: round(size ** (1 / 3))] = 10**6
     for first in (0, 5, size // 2, size - 3):
         assert np.array_equal(Ordering(values).between(first, first + 3), np.sort(values)[first : first + 3])
+
+
+def test_ranks_far_beyond_the_records():
+    """Only bounds stand there, in long columns too."""
+    values = np.arange(20_000, dtype=np.int64)
+    for first, last in ((30_000, 30_005), (-9, -3), (20_001, 20_001), (19_999, 20_003)):
+        places = range(first - 1, last)
+        right = [0 if one < 0 else 25_000 if one >= 20_000 else one for one in places]
+        assert Column(values, Grid(Fraction(1), 0, 25_000)).ranks(first, last).tolist() == right

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dither.accounting import filters
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, LedgerUnavailable, Retired, UnknownDataset
 from dither.ledger import Ledger, MemoryLedger, PostgresLedger, SqliteLedger
+from dither.ledger.entries import budget_of
 from dither.privacy import Budget, Loss
 
 MEDIAN = {"query": "median", "column": "total_pay", "epsilon": 0.25}
@@ -470,3 +471,15 @@ def test_a_ledger_does_what_a_plain_model_does(name, script):
         assert ledger.left(dataset) == expected
     report = ledger.verify()
     assert report.ok, report.problem
+
+
+def test_a_budget_of_less_than_a_unit_is_refused_and_one_that_was_stored_does_not_lock_the_dataset():
+    """It would be stored as nothing at all."""
+    ledger = MemoryLedger()
+    with pytest.raises(InvalidArgument, match=r"^budget.epsilon must be at least 1e-9"):
+        ledger.register("d", Budget(1e-10))
+    ledger.register("d", Budget(3))
+    with pytest.raises(InvalidArgument, match=r"^budget.epsilon must be at least 1e-9"):
+        ledger.allow("d", "ana", Budget(1e-10))
+    assert ledger.dataset("d").budget.epsilon == 3
+    assert budget_of(0, 0).epsilon < 1e-300

@@ -443,7 +443,7 @@ def test_too_few_records_are_refused_by_number(constants):
             make(20)
         least = int(str(caught.value).split("at least ")[1].split()[0])
         make(least)
-        with pytest.raises(InvalidArgument, match=f"at least {least} records; nothing was read"):
+        with pytest.raises(InvalidArgument, match=f"at least {least} records; got {least - 1}; nothing was read"):
             make(least - 1)
 
 

@@ -394,3 +394,36 @@ def test_a_schema_is_opened_with_a_budget_or_declares_one(tmp_path):
         for argument, value in {"rows": 7, "columns": {"pay": dt.Real(0, 9)}, "unit": "pay", "filter": "rdp"}.items():
             with pytest.raises(dt.InvalidArgument, match=argument):
                 dt.open(schema, **{argument: value})
+
+
+NO_QUERIES = {
+    "class": (lambda: dt.Median, r"^query is a class: pass a query object such as Median\(\.\.\.\)"),
+    "text": (lambda: "median(age)", r"^query must be a query object .*session\.sql; got 'median\(age\)'"),
+    "number": (lambda: 3, "^query must be a query object"),
+    "nothing": (lambda: None, "^query must be a query object"),
+    "list of texts": (lambda: ["median(age)"], r"^query must be a query object .*session\.sql; got 'median\(age\)'"),
+}
+
+
+@pytest.mark.parametrize("case", NO_QUERIES)
+def test_what_is_no_query_object_is_refused_in_one_sentence(case):
+    """The same in a session, of arrays and of a server; nothing is charged."""
+    given, sentence = NO_QUERIES[case]
+    session = dt.open({"age": [30, 40] * 50}, columns={"age": dt.Integer(0, 120)}, budget=dt.Budget(1.0))
+    remote = dt.connect("http://127.0.0.1:1", token="abc", dataset="data")
+    with pytest.raises(dt.InvalidArgument, match=sentence):
+        session.ask(given(), epsilon=1.0)
+    assert session.budget.spent == dt.Loss(0.0)
+    with pytest.raises(dt.InvalidArgument, match=sentence):
+        remote.ask(given(), epsilon=1.0)
+    if case != "list of texts":
+        with pytest.raises(dt.InvalidArgument, match=sentence):
+            dt.ask(given(), [1.0, 2.0], epsilon=1.0)
+
+
+@pytest.mark.parametrize("query", [dt.Count("children"), dt.CountingQueries(["children"])])
+def test_counts_of_true_entries_name_the_declared_type_of_numbers(query):
+    """A whole sentence that says what to declare or ask instead."""
+    session = dt.open({"children": [0, 3] * 50}, columns={"children": dt.Integer(0, 9)}, budget=dt.Budget(1.0))
+    with pytest.raises(dt.InvalidArgument, match=r"^columns? must be boolean, .* as integer: .* filter .*'children'"):
+        session.ask(query, epsilon=1.0)

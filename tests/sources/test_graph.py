@@ -151,6 +151,9 @@ def test_weighted_matrices_lose_no_edge():
 class Untouchable:
     """An entry of somebody's own class."""
 
+    def __repr__(self):
+        return "Untouchable"
+
     def __len__(self):
         raise SystemExit
 

@@ -50,7 +50,8 @@ def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: 
 
 def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
     """The older name of ``queries_within``."""
-    warnings.warn("budget_for is now called queries_within", DeprecationWarning, stacklevel=2)
+    older = "budget_for is now called queries_within; the older name goes with version 0.3"
+    warnings.warn(older, DeprecationWarning, stacklevel=2)
     return queries_within(loss, budget, filter=kind, slack=slack)
 
 

@@ -59,6 +59,8 @@ def open_filter(budget: Budget, *, filter: str = "basic", slack: Number | None =
     whole = Loss(budget.epsilon, budget.delta)
     epsilon = math.floor(whole.exact_epsilon * EPSILON_UNITS)
     delta = math.floor(whole.exact_delta * DELTA_UNITS)
+    if epsilon < 1:
+        raise InvalidArgument("budget.epsilon", budget.epsilon, "must be at least 1e-9")
     if filter == "basic":
         if slack is not None:
             raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import ConfigDict, RootModel
 
 from dither.borders import Accepts, Exact, Model, choice, either, number
+from dither.plain import Given
 from dither.privacy import Neighbours
+
+if TYPE_CHECKING:
+    Read: TypeAlias = Given
+else:
+    Read = Any  # pydantic takes it as it was read
 
 Epsilon = Annotated[Exact, Accepts(number(least=0))]
 Delta = Annotated[Exact, Accepts(number(0, 1))]
@@ -30,16 +36,16 @@ class LossAnswer(Answer):
 class ReleaseAnswer(LossAnswer):
     """One release; servers of version 0.1.0 call its mechanism ``calibration``."""
 
-    value: Any
-    interval: Any
+    value: Read
+    interval: Read
     confidence: Finite | None
     neighbours: Annotated[str, Accepts(choice(*map(str, Neighbours)))]
     query: str
     mechanism: str | None = None
     calibration: str
     noise: str | None
-    missing: Any
-    labels: list[Any] | None
+    missing: Read
+    labels: list[Read] | None
 
 
 class Releases(LossAnswer):
@@ -68,18 +74,22 @@ class Job(Answer):
     problem: Problem | None = None
 
 
-class Asked(RootModel[Any]):
+def _is_answered(given: Given) -> bool:
+    return isinstance(given, dict) and "releases" in given
+
+
+class Asked(RootModel["Releases | Job"]):
     """What a question gets: its answer, or the state of its job."""
 
-    root: Annotated[Any, Accepts(either(lambda answer: "releases" in answer, Releases, Job))]
+    root: Annotated[Releases | Job, Accepts(either(_is_answered, Releases, Job))]
 
 
 class QuoteAnswer(LossAnswer):
     """One quote."""
 
     query: str
-    expected_error: Any
-    bound: Any
+    expected_error: Read
+    bound: Read
     confidence: Finite | None
     calibration: str
     noise: str | None
@@ -109,7 +119,7 @@ class Charge(LossAnswer):
     """One charge, with its answer as far as it may be seen."""
 
     number: int
-    question: Any
+    question: Read
     releases: list[ReleaseAnswer] | None
 
 

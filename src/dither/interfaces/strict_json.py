@@ -6,7 +6,9 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import NoReturn
+
+from dither.plain import Given
 
 DEEPEST = 20
 MOST_DIGITS = 60
@@ -19,7 +21,7 @@ class NotStrict(ValueError):
     """A text that is not JSON, or not as strict as it must be; says what is wrong."""
 
 
-def parse(text: bytes, fraction: Callable[[str], Any] | None = None) -> dict[str, Any]:
+def parse(text: bytes, fraction: Callable[[str], float | Decimal] | None = None) -> dict[str, Given]:
     """The object that a text describes; numbers with a point stay decimals unless ``fraction`` reads them."""
     if depth_of(text) > DEEPEST:
         raise NotStrict(f"must have at most {DEEPEST} levels")
@@ -57,7 +59,7 @@ def depth_of(text: bytes) -> int:
     return deepest
 
 
-def _encodable(value: Any) -> bool:
+def _encodable(value: Given) -> bool:
     """False if a text has half of a surrogate pair: it can't be stored, hashed or sent."""
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
@@ -79,11 +81,11 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _constant(text: str) -> Any:
+def _constant(text: str) -> NoReturn:
     raise NotStrict(f"must not have {text}, which is no number of JSON")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Given]]) -> dict[str, Given]:
     payload = dict(pairs)
     if len(payload) != len(pairs):
         raise NotStrict("must not have an object that names a field twice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -204,5 +205,6 @@ def loss_of(epsilon: int, delta: int) -> Loss:
 
 
 def budget_of(epsilon: int, delta: int) -> Budget:
-    """A budget of whole units, never printed above them."""
-    return Budget(printed_down(Fraction(epsilon, EPSILON_UNITS)), printed_down(Fraction(delta, DELTA_UNITS)))
+    """A budget of whole units, never printed above them (0.1.0 stored less than a unit as none: next to nothing)."""
+    least = math.ulp(0.0)
+    return Budget(printed_down(Fraction(epsilon, EPSILON_UNITS)) or least, printed_down(Fraction(delta, DELTA_UNITS)))

@@ -96,9 +96,9 @@ class ProposeTest(Mechanism):
             )
         raise InvalidArgument(
             "data",
-            f"{getattr(example, 'records', 0)} records",
-            f"a test at epsilon={float(test.epsilon):g} and delta={float(test.delta):g} needs more records for this "
-            "statistic, or a declared ProposeTest(bound=...)",
+            int(getattr(example, "records", 0)),
+            f"must have more records for a test of this statistic at epsilon={float(test.epsilon):g} and "
+            f"delta={float(test.delta):g}, or declare ProposeTest(bound=...)",
         )
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import SupportsFloat, TypeAlias
 
 from dither.accounting.cascades import Cascade, Composition, Concurrent, Sequential, Step, Tested
 from dither.errors import InvalidArgument
@@ -42,10 +42,10 @@ class Proposal:
     test, release: how much of epsilon the test and the noise get, beside those of the other proposals.
     """
 
-    value: Callable[..., Any]
-    bound: Number | Callable[..., Any]
-    margin: Callable[..., Any] | None = None
-    ladder: Callable[..., Any] | None = None
+    value: Callable[..., SupportsFloat]
+    bound: Number | Callable[..., SupportsFloat]
+    margin: Callable[..., SupportsFloat] | None = None
+    ladder: Callable[..., SupportsFloat] | None = None
     default: Number = 0
     test: Number = 1
     release: Number = 1
@@ -103,7 +103,7 @@ Level: TypeAlias = Proposal | Sequence[Proposal] | Mapping[str, Proposal | Seque
 Levels: TypeAlias = Proposal | Sequence[Level]
 
 
-def read_levels(levels: object) -> tuple[Parts, ...]:
+def read_levels(levels: Levels) -> tuple[Parts, ...]:
     """Levels as they may be written: a proposal, a list of them (a cascade), or a mapping of names to either."""
     if isinstance(levels, Proposal):
         levels = [levels]
@@ -116,7 +116,7 @@ def read_levels(levels: object) -> tuple[Parts, ...]:
     return found
 
 
-def _parts(level: object, place: int) -> Parts:
+def _parts(level: Level, place: int) -> Parts:
     if not isinstance(level, Mapping):
         return ((f"level {place}", _cascade(level)),)
     if not level or not all(isinstance(name, str) and name.isprintable() and name for name in level):
@@ -124,7 +124,7 @@ def _parts(level: object, place: int) -> Parts:
     return tuple((name, _cascade(one)) for name, one in level.items())
 
 
-def _cascade(given: object) -> tuple[Proposal, ...]:
+def _cascade(given: Proposal | Sequence[Proposal]) -> tuple[Proposal, ...]:
     listed = [given] if isinstance(given, Proposal) else given
     if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(one, Proposal) for one in listed):
         raise InvalidArgument("levels", given, "must be a dt.Proposal or a list of them, which is a cascade")

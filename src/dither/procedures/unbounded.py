@@ -257,9 +257,9 @@ def enough_records(records: int, possible: Callable[[int], bool], epsilon: Fract
     if possible(records):
         return
     least = least_records(possible)
-    needed = (
-        "however many records there are, single ones decide this answer, so that no test can pass; give bounds"
-        if least == NEVER
-        else f"epsilon={float(epsilon):g} and delta={float(delta):g} need at least {least} records"
-    )
-    raise InvalidArgument("data", f"{records} records", needed)
+    if least == NEVER:
+        never = "must have bounds: single records decide this answer, however many there are, so that no test can pass"
+        raise InvalidArgument("data", None, never)
+    needed = f"epsilon={float(epsilon):g} and delta={float(delta):g} need at least {least} records"
+    here = "1 record" if records == 1 else f"{records} records"
+    raise InvalidArgument("data", records, f"must have more than {here}: {needed}")

@@ -100,9 +100,6 @@ class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, C
         grid, n = self.grid(shape.dimensions), shape.records
         return TrimmedTotal(0, n, grid, Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n))
 
-    def missing(self, shape: PointFacts) -> None:  # noqa: ARG002
-        return None
-
     def read(self, data: Columns, shape: PointFacts) -> Column:  # noqa: ARG002
         return self._column(self.points(data))
 

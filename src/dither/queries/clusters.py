@@ -47,6 +47,8 @@ class PointFacts:
     dimensions: int
     private: bool = False
     rows_per_person: int = 1
+    nullable: bool = False
+    """True if the types allow missing values, whether or not there are any."""
 
 
 class PointsQuery(Query[V_co, B_co, Columns]):
@@ -70,7 +72,15 @@ class PointsQuery(Query[V_co, B_co, Columns]):
 
     def shape(self, data: Columns) -> PointFacts:
         columns = self._coordinates(data)
-        return PointFacts(len(columns[0]), len(columns))
+        nullable = any(one.dtype.kind == "f" or isinstance(one, np.ma.MaskedArray) for one in columns)
+        return PointFacts(len(columns[0]), len(columns), nullable=nullable)
+
+    def missing(self, shape: PointFacts) -> Missing:
+        """Where missing coordinates are put: the middle of the bounds of each."""
+        if not shape.nullable:
+            return None
+        middles = tuple((low + high) / 2 for low, high in bound_pairs(self.bounds, shape.dimensions))
+        return middles[0] if len(set(middles)) == 1 else middles
 
     def points(self, data: Columns) -> Floats:
         """The points as rows: private."""
@@ -122,6 +132,7 @@ class CentresPlan(Plan[Floats]):
     confidence: float | None
     procedure: ClusterPlan
     query: KMeans
+    missing: Missing = None
     neighbours = Neighbours.CHANGE_ONE
     mechanism = "sample_and_aggregate"
     noise = "gaussian"
@@ -195,7 +206,7 @@ class KMeans(PointsQuery[Points, Corners]):
         )
         if not procedure.composition.fits(options.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
-        return CentresPlan(self.label, options.loss, options.level, procedure, self)
+        return CentresPlan(self.label, options.loss, options.level, procedure, self, self.missing(facts))
 
     def read(self, data: Columns, shape: PointFacts) -> Floats:  # noqa: ARG002
         return self.points(data)

@@ -13,7 +13,7 @@ from dither.privacy import Neighbours
 from dither.queries.query import StatisticQuery
 from dither.queries.registry import Menu, query
 from dither.sources.column import Shape
-from dither.sources.graph import Graph, GraphShape
+from dither.sources.graph import Graph, GraphShape, no_graph
 from dither.statistics.graphs import (
     MOST_COUNT,
     BoundedEdgeCount,
@@ -38,7 +38,7 @@ class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
 
     def shape(self, data: Graph) -> GraphShape:
         if not isinstance(data, Graph):
-            raise InvalidArgument("data", type(data), "must be a graph such as dither.Graph(edges, n=100)")
+            raise no_graph(data)
         return data.shape
 
     def read(self, data: Graph, shape: Shape) -> Graph:  # noqa: ARG002

@@ -370,7 +370,10 @@ class Program(Query[Released, Released, Mixed]):
             program = self.program if space is None else _in_space(self.program, space, executor)
             return open_executor(cast("str", executor), program, output=self.answers, **settings)
         except TypeError:
-            raise InvalidArgument("settings", sorted(self.settings), "must be settings of the executor") from None
+            known = sorted(SandboxSettings.__annotations__)
+            unknown = [name for name in sorted(self.settings) if name not in known] or sorted(self.settings)
+            accepted = f"{unknown[0]} is no setting of this executor; those of the sandbox are {', '.join(known)}"
+            raise InvalidArgument("settings", unknown, accepted) from None
 
     def shape(self, data: Mixed) -> RowFacts:
         rows = Rows(data)

@@ -312,10 +312,21 @@ def entry(name: str) -> QueryEntry:
     return found
 
 
-def entry_of(asked: Query) -> QueryEntry:
+def entry_of(asked: object) -> QueryEntry:
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:
-        accepted = 'must be a query object such as Median("total_pay"); @dither.queries.registry.query registers more'
-        raise InvalidArgument("query", type(asked), accepted)
+        raise no_query(asked)
     return found
+
+
+def no_query(given: object) -> InvalidArgument:
+    """The error for what is no query object: a class of queries, a text, anything else."""
+    if isinstance(given, str):
+        return InvalidArgument(
+            "query", given, 'must be a query object such as Median("age"); texts are for session.sql'
+        )
+    if isinstance(given, type) and given.__name__ in {one.query.__name__ for one in entries().values()}:
+        name = given.__name__
+        return InvalidArgument("query", name, f"is a class: pass a query object such as {name}(...)")
+    return InvalidArgument("query", type(given), 'must be a query object such as Median("age")')

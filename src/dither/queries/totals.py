@@ -17,6 +17,7 @@ from dither.release import B_co, V_co
 from dither.sources.column import Shape, missing_steps
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
+from dither.sources.types import ColumnType
 from dither.statistics.statistic import Statistic
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean, FilteredTotal
@@ -43,6 +44,16 @@ class _Total(ColumnQuery[V_co, B_co]):
         kept = shape.records - 2 * trimmed
         answers = Grid(grid.step / self._divisor(kept), low * kept, high * kept)
         return TrimmedTotal(trimmed, shape.records, grid, answers)
+
+
+def no_bits(argument: str, name: str, declared: ColumnType) -> InvalidArgument:
+    """The error for a column that is declared as something else than true and false."""
+    return InvalidArgument(
+        argument,
+        name,
+        f"must be boolean, and this column is declared as {declared.type_name}: declare it as Boolean(), "
+        "or count the rows that a filter selects (where=)",
+    )
 
 
 @query("sum", of="column", sql=(Sql("sum"),), menu=Menu("Totals", "Sum", (*NUMBERS, "boolean"), 2))
@@ -77,7 +88,7 @@ class Count(_Total[int, CountInterval]):
             return self
         declared = measured_column(self, schema)
         if declared.type_name != "boolean":
-            raise InvalidArgument("column", self.column, "must be a boolean column, or None with a filter")
+            raise no_bits("column", self.column, declared)
         return self if self.nulls is not None else replace(self, nulls=declared.grid.step * declared.missing)
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dither.errors import InvalidArgument
-from dither.plain import finite_number, plain, without_contents
+from dither.plain import Given, finite_number, plain, without_contents
 from dither.queries.query import Field, Query
 from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
 from dither.typing import Json
@@ -69,7 +69,11 @@ def query_type() -> Any:
     from dither import borders
 
     models = {name: _model(one) for name, one in served().items()}
-    return borders.followed(borders.tagged("kind", models), _query)
+
+    def sentence(given: Given) -> str:
+        return f"must be one of {', '.join(sorted(models))}{borders.suggested(given, models)}"
+
+    return borders.followed(borders.tagged("kind", models, sentence), _query)
 
 
 def _model(entry: QueryEntry) -> type[Model]:

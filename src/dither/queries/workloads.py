@@ -17,6 +17,7 @@ from dither.queries.plan import Options, Plan
 from dither.queries.query import Field, Missing, Query, StatisticQuery
 from dither.queries.registry import Menu, query
 from dither.queries.tables import TableRecords
+from dither.queries.totals import no_bits
 from dither.queries.unbounded import MOST_ENTRIES, Entries
 from dither.queries.vectors import Histogram, column_names
 from dither.sources.column import Column, Shape, Table, columns_of, only_columns, read_column, table_shape_of
@@ -216,8 +217,9 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             bits = tuple(name for name, one in schema.columns.items() if isinstance(one, Boolean))
             columns = self.columns or bits
             for name in columns:
-                if not isinstance(schema.column(name, "columns"), Boolean):
-                    raise InvalidArgument("columns", name, f"must be columns of true and false: {', '.join(bits)}")
+                declared = schema.column(name, "columns")
+                if not isinstance(declared, Boolean):
+                    raise no_bits("columns", name, declared)
             if not columns:
                 raise InvalidArgument("columns", None, "the schema declares no column of true and false")
             return dataclasses.replace(self, columns=columns)

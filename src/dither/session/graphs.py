@@ -11,7 +11,7 @@ from dither.plain import exact_text, plain
 from dither.privacy import Loss
 from dither.queries.plan import Options
 from dither.queries.query import Query
-from dither.queries.registry import entry_of
+from dither.queries.registry import entry_of, no_query
 from dither.quotes.quote import Quote, Quotes, for_all_data
 from dither.release import B, Release, Releases, V
 from dither.session.account import LOCAL, PaidSession, total_loss
@@ -230,7 +230,9 @@ def graph_plan(
     confidence: Confidence,
 ) -> SessionPlan:
     """The plan of one query, from the schema and the public edges."""
-    if not isinstance(query, Query) or entry_of(query).of not in _ASKED_OF:
+    if not isinstance(query, Query):
+        raise no_query(query)
+    if entry_of(query).of not in _ASKED_OF:
         raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
     options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
     if source.edges is not None:

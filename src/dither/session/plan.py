@@ -16,6 +16,7 @@ from dither.numbers import float_up
 from dither.privacy import Loss, Neighbours
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Query
+from dither.queries.registry import no_query
 from dither.release import Counted, Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
 from dither.sources.column import Shape
@@ -189,7 +190,7 @@ def plan(
 ) -> TablePlan:
     """The plan for a question, or an error that says what is accepted; nothing is read."""
     if not isinstance(query, Query):
-        raise InvalidArgument("query", query, 'must be a query object such as Median("total_pay")')
+        raise no_query(query)
     predicate = where if isinstance(where, Predicate) or where is None else parse_filter(where, schema)
     keys = group_columns(by, schema)
     asked = Options.asked(epsilon, delta, mechanism, noise, confidence)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dither.privacy import Loss
 from dither.queries.query import Query
+from dither.queries.registry import no_query
 from dither.release import Release
 from dither.session.plan import TablePlan, plan
 from dither.session.quoting import chosen_mechanism
@@ -55,6 +56,8 @@ def plans_for(
     """The plans of one query, or of several that share a privacy loss."""
     if isinstance(query, Query):
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
+    if isinstance(query, (str, bytes)) or not isinstance(query, Iterable):
+        raise no_query(query)
     return [
         plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
         for one, part in shared(query, Loss.asked(epsilon, delta), weights)

@@ -95,7 +95,8 @@ class Column:
     def ranks(self, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last (from 1); the bounds stand in below 1 and above n."""
         low, high = self.grid.ends
-        inside = self._order().between(max(first - 1, 0), min(max(last, 0), self.records))
+        start = min(max(first - 1, 0), self.records)
+        inside = self._order().between(start, max(min(last, self.records), start))
         before = max(0, min(last, 0) - first + 1)
         after = max(0, last - max(self.records, first - 1))
         if not before and not after:
@@ -300,7 +301,8 @@ def columns_of(data: TableLike, argument: str = "data") -> list[NDArray[np.gener
     """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
     named = named_columns(data)
     if named is not None:
-        return _same_length([as_array(column, argument) for column in named.values()], data, argument)
+        columns = [as_array(column, f"{argument}[{name!r}]") for name, column in named.items()]
+        return _same_length(columns, data, argument)
     array = data if isinstance(data, np.ndarray) else _rows(data)
     array = _untyped(array) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:

@@ -276,6 +276,14 @@ class Graph:
         return steps
 
 
+def no_graph(given: object) -> InvalidArgument:
+    """The error for what is no graph of this library, with what makes one of it."""
+    makers = {"networkx": "from_networkx", "igraph": "from_igraph", "scipy": "from_scipy"}
+    maker = makers.get(type(given).__module__.partition(".")[0])
+    such = "dither.Graph(edges, n=100)" if maker is None else f"dither.Graph.{maker}(graph)"
+    return InvalidArgument("data", type(given), f"must be a graph such as {such}")
+
+
 def _vertices(n: int | None) -> int:
     if isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 1 <= n <= MOST_VERTICES:
         return int(n)
@@ -285,6 +293,8 @@ def _vertices(n: int | None) -> int:
 def _pairs(edges: TableLike) -> Pairs:
     """Two columns of whole numbers, or an error that shows no entry of them."""
     accepted = "must be whole numbers in two columns, a row for each edge"
+    if isinstance(edges, (str, Path)):
+        raise InvalidArgument("edges", str(edges), f"{accepted}; Graph.from_file reads a file")
     if hasattr(edges, "to_numpy") and hasattr(edges, "columns"):
         return _from_frame(edges, accepted)
     if isinstance(edges, (str, bytes, Mapping)) or not isinstance(edges, (np.ndarray, Sequence)):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither.errors import InvalidArgument, SourceFailed
+from dither.numbers import Number
 from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.files import check_file_columns, state_of_file
+
+if TYPE_CHECKING:
+    from dither.sources.graph import Graph
 
 MOST_VERTICES = (1 << 31) - 1
 
@@ -26,11 +30,11 @@ class GraphSchema:
     name: str = "graph"
     ends: tuple[str, str] = ("source", "target")
     weight: str | None = None
-    cap: Any = None
-    step: Any = None
+    cap: Number | None = None
+    step: Number | None = None
     budget: Budget | None = None
     filter: str = "basic"
-    slack: Any = None
+    slack: Number | None = None
     folder: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -73,15 +77,15 @@ class GraphSchema:
             raise SourceFailed(f"the file {self.file.name} is not there; nothing was charged")
         check_file_columns(self.file, self.ends if self.weight is None else (*self.ends, self.weight))
 
-    def read(self) -> Any:
+    def read(self) -> Graph:
         """The graph: private."""
         return self._graph(withheld=False)
 
-    def read_public(self) -> Any:
+    def read_public(self) -> Graph | None:
         """The public edges, with zeros for the weights, which are not read; None if the edges are private."""
         return None if self.weight is None else self._graph(withheld=True)
 
-    def _graph(self, *, withheld: bool) -> Any:
+    def _graph(self, *, withheld: bool) -> Graph:
         from dither.sources.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
 
         one, two = self.ends

@@ -10,17 +10,19 @@ import json
 import re
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields
+from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields, suggested
 from dither.errors import InvalidArgument, InvalidText
+from dither.plain import Json
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, Schema
@@ -31,11 +33,12 @@ from dither.sources.schema_models import (
     GraphFile,
     GraphSection,
     TableFile,
-    suggested,
 )
 from dither.sources.toml_places import Path, Places
 from dither.sources.types import TYPES, ColumnType, Measured
 
+Writable: TypeAlias = "Json | SupportsFloat | date | FilePath | Sequence[Writable]"
+"""What is written into a schema file."""
 M = TypeVar("M", bound=Model)
 LONGEST = 8_000_000
 """A longer file is no schema."""
@@ -56,7 +59,7 @@ _WARNED: dict[str | tuple[str, type[Warning], int], int] = {}
 """What was warned of in this process: of every file once."""
 
 
-def load_schema(path: Any) -> Schema | GraphSchema:
+def load_schema(path: str | PathLike[str]) -> Schema | GraphSchema:
     """The schema that a file describes, or an error that points at the line."""
     file = FilePath(path)
 
@@ -100,10 +103,15 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
             "source", type(schema.source), "must be a path or an address, to be written into a schema file"
         )
     if isinstance(schema, GraphSchema):
-        graph = {"vertices": schema.vertices, "ends": schema.ends, "weight": schema.weight, "cap": schema.cap}
+        graph: dict[str, Writable] = {
+            "vertices": schema.vertices,
+            "ends": schema.ends,
+            "weight": schema.weight,
+            "cap": schema.cap,
+        }
         parts = [_HEAD, _section("dataset", {"name": schema.name, "source": schema.source})]
         return "\n".join([*parts, _section("graph", graph | {"step": schema.step}), *_written_budget(schema)])
-    dataset: dict[str, Any] = {
+    dataset: dict[str, Writable] = {
         "name": schema.name,
         "source": str(schema.source),
         "table": schema.table,
@@ -121,12 +129,12 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
 def _written_budget(schema: Schema | GraphSchema) -> list[str]:
     if schema.budget is None:
         return []
-    budget = {"epsilon": schema.budget.epsilon, "delta": schema.budget.delta or None}
+    budget: dict[str, Writable] = {"epsilon": schema.budget.epsilon, "delta": schema.budget.delta or None}
     return [_section("budget", budget | {"filter": schema.filter, "slack": schema.slack})]
 
 
 @contextlib.contextmanager
-def pointing_at(path: Any) -> Iterator[None]:
+def pointing_at(path: str | PathLike[str]) -> Iterator[None]:
     """Errors about a part of a schema (its source, a column, its budget) point at the line of its file."""
     try:
         yield
@@ -158,7 +166,7 @@ def _home(argument: str) -> Path | None:
 # --- writing -------------------------------------------------------------------------------------------
 
 
-def _section(heading: str, entries: Mapping[str, Any]) -> str:
+def _section(heading: str, entries: Mapping[str, Writable]) -> str:
     lines = [f"{key} = {written(value)}" for key, value in entries.items() if value is not None]
     return f"[{heading}]\n" + "".join(f"{line}\n" for line in lines)
 
@@ -168,7 +176,7 @@ def written_key(name: str) -> str:
     return name if _BARE.match(name) else written(name)
 
 
-def written(value: Any) -> str:
+def written(value: Writable) -> str:
     """A value in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -208,7 +216,7 @@ class _SchemaReader:
         self.text, self.called = text, called
         self.contents, self.places = self._parsed()
 
-    def _parsed(self) -> tuple[dict[str, Any], Places]:
+    def _parsed(self) -> tuple[dict[str, Any], Places]:  # as the reader of TOML has it, not checked yet
         try:
             return tomllib.loads(self.text, parse_float=Decimal), Places(self.text)
         except tomllib.TOMLDecodeError as error:
@@ -287,13 +295,14 @@ class _SchemaReader:
         if key == "source":
             example = "edges.csv" if "graph" in self.contents else "payroll.parquet"
             return f'the source is missing: write source = "{example}"'
-        return _MISSING.get(key, f"the section [{key}] is missing")
+        return _MISSING.get(str(key), f"the section [{key}] is missing")
 
     def _budget(self, payload: BudgetSection | None) -> dict[str, Any]:
         if payload is None:
             return {}
         with self._pointing({key: ("budget", key) for key in ("epsilon", "delta")}):
-            budget = Budget(payload.epsilon, payload.delta or 0)
+            amounts: Any = (payload.epsilon, payload.delta or 0)  # it takes decimals as they are
+            budget = Budget(*amounts)
         if payload.filter == "advanced" and not budget.delta:
             raise self.problem(("budget", "filter"), "the advanced filter needs a delta above zero", value=True)
         slack = payload.slack

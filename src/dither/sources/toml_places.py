@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-Path = tuple[Any, ...]
+Path = tuple[str | int, ...]
 """Names of tables and keys, and positions in lists, from the top down."""
 Span = tuple[int, int]
 

@@ -160,6 +160,9 @@ class Date(Measured):
             object.__setattr__(self, "nulls", day_number(self.nulls, "nulls"))
         object.__setattr__(self, "first", _as_date(self.first, "first"))
         object.__setattr__(self, "last", _as_date(self.last, "last"))
+        if not _as_date(self.first, "first") < _as_date(self.last, "last"):
+            days = (str(self.first), str(self.last))
+            raise InvalidArgument("bounds", days, "must be two days, the earlier one first")
         _ = self.missing
 
     @property

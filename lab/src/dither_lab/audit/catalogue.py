@@ -32,7 +32,8 @@ PUBLIC_ONLY = {
     "a door to a session on another machine": ("connect",),
     "for owners, not private and not reachable from a server": ("inspect",),
     "arithmetic on losses, which are public": ("belief",),
-    "no mechanism": ("__version__", "typing"),
+    "types only": ("typing",),
+    "no mechanism": ("__version__",),
 }
 """Public names that release nothing, by the reason why no check is theirs."""
 

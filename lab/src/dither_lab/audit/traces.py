@@ -265,13 +265,18 @@ def _session_decisions(table: dict[str, list[Any]], maker: Open) -> Iterator[tup
     yield "session, quote", decision(lambda: session.quote(dt.Median("v"), epsilon=1.0))
     yield "session, budget", str(session.budget)
     release = session.ask(dt.Median("v"), epsilon=1.0)
-    yield "session, release", _metadata(release)
+    yield "session, release", _metadata("median", release)
 
 
-def _metadata(release: Any) -> Any:
-    """All of a release but its numbers: types, grids and words."""
-    payload = {key: value for key, value in release.to_dict().items() if key not in ("value", "interval", "at", "id")}
-    return described(payload), type(release.value).__name__
+COUNTED = ("kmeans",)
+"""How many things are found, or whether any is, is a result of these: drawn and paid for, as their numbers are."""
+
+
+def _metadata(name: str, release: Any) -> Any:
+    """All of a release but its results: types, grids and words."""
+    results = ("value", "interval", "at", "id", *(("labels", "reason", "refused") if name in COUNTED else ()))
+    payload = {key: value for key, value in release.to_dict().items() if key not in results}
+    return described(payload), None if name in COUNTED else type(release.value).__name__
 
 
 def _call_decisions(
@@ -303,7 +308,7 @@ def _call_decisions(
         taken = decision(lambda q=query: (prepare or prepare_here)(q, column))  # type: ignore[misc]
         yield f"call, {type(query).__name__}", taken
     for name, call in _calls().items():
-        yield f"release, {name}", decision(lambda c=call: _metadata(c(column)))  # type: ignore[misc]
+        yield f"release, {name}", decision(lambda n=name, c=call: _metadata(n, c(column)))  # type: ignore[misc]
 
 
 def _calls() -> dict[str, Callable[[Any], Any]]:

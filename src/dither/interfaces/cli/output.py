@@ -112,7 +112,8 @@ def _least_width(console: Console, table: Table, labels: list[str], releases: Se
     inner = [f"  {name}" for release in releases if len(release.rows()) > 1 for name, *_ in release.rows()]
     words = [word for label in labels for word in label.split()]
     whole = console.measure(table, options=console.options.update(width=10_000)).maximum
-    return int(whole - max(map(len, labels + inner), default=0) + max(map(len, words + inner), default=0))
+    longest, least = (max([LEAST_WRAPPED, *map(len, texts)]) for texts in (labels + inner, words + inner))
+    return int(whole - longest + least)
 
 
 def console_of(width: int) -> Console:

@@ -7,7 +7,6 @@ import functools
 import importlib.util
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,6 +22,7 @@ from dither.interfaces.http.routes import ALL, Endpoint, Handler, registered_end
 from dither.interfaces.http.server_state import Curator, Settings
 from dither.interfaces.http.store import OWNER, Token
 from dither.interfaces.http.telemetry import log, log_failure
+from dither.plain import JsonObject
 
 _CODES = {404: "not-found", 405: "method-not-allowed"}
 HEADERS = {
@@ -95,7 +95,7 @@ def _handled(path: str, here: dict[str, Endpoint]) -> Handler:
         if response.status_code >= 400:
             curator.metrics.count("dither_refusals_total", code=code or response.status_code)
         curator.metrics.count("dither_requests_total", method=endpoint.method, route=path, status=response.status_code)
-        facts = {"method": endpoint.method, "route": path, "status": response.status_code, "code": code}
+        facts: JsonObject = {"method": endpoint.method, "route": path, "status": response.status_code, "code": code}
         facts |= {key: getattr(request.state, key, None) for key in ("dataset", "request_id")}
         log("request", **facts, analyst=None if token is None else token.name)
         response.headers.update({key: one for key, one in HEADERS.items() if key not in response.headers})
@@ -139,7 +139,7 @@ async def _openapi(request: Request) -> Response:
 
 
 @functools.cache
-def _document() -> dict[str, Any]:
+def _document() -> JsonObject:
     from dither.interfaces.http.openapi import document
 
     return document()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from dither.interfaces import strict_json
 from dither.interfaces.http.problems import Refused, malformed
-from dither.plain import plain
+from dither.plain import Given, Payload, plain
 
 MOST_BYTES = 256 * 1024
 SLOWEST = 20.0
@@ -20,7 +19,7 @@ SLOWEST = 20.0
 _READERS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 
-async def json_object(request: Request) -> dict[str, Any]:
+async def json_object(request: Request) -> dict[str, Given]:
     """The object in a request's body."""
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/json":
@@ -40,7 +39,7 @@ async def json_object(request: Request) -> dict[str, Any]:
     return await asyncio.get_running_loop().run_in_executor(_READERS, parse, bytes(text))
 
 
-def parse(text: bytes) -> dict[str, Any]:
+def parse(text: bytes) -> dict[str, Given]:
     """The object that a body describes; numbers stay the decimals that were written."""
     try:
         return strict_json.parse(text)
@@ -48,7 +47,7 @@ def parse(text: bytes) -> dict[str, Any]:
         raise malformed(f"the body {error}") from None
 
 
-def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(value: Payload, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A response of strict JSON."""
     text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
     return Response(text, status_code=status, media_type="application/json", headers=headers)

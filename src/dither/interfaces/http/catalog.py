@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
 from dither.interfaces.http.telemetry import log
@@ -17,6 +16,8 @@ from dither.interfaces.http.worker_sessions import session_in
 from dither.interfaces.http.workers import DatasetWorker, Workers, WorkerSource
 from dither.ledger import Ledger
 from dither.quotes.priors import declared_prior
+from dither.session.graphs import GraphSession
+from dither.session.session import Session
 from dither.sources.engines.factory import ENGINES, guessed
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
@@ -35,7 +36,7 @@ class Dataset:
         self.name = schema.name
         self.schema = schema
         self._ledger, self._worker = ledger, worker
-        self._session: Any = None
+        self._session: Session | GraphSession | None = None
 
     @property
     def is_graph(self) -> bool:
@@ -47,7 +48,7 @@ class Dataset:
         """True unless questions are planned from public edges too, which lie in the file."""
         return not isinstance(self.schema, GraphSchema) or self.schema.weight is None
 
-    def open(self) -> Any:
+    def open(self) -> Session | GraphSession:
         """The session; errors say where the source is, so they are for owners."""
         if self._session is None:
             opened = session_in(self._worker, self.schema, self._ledger)
@@ -62,14 +63,14 @@ class Dataset:
             return changed
         return None
 
-    def _opened(self) -> Any:
+    def _opened(self) -> Session | GraphSession:
         try:
             return self.open()
         except (InvalidArgument, InvalidData):
             raise SourceFailed(f"the source of {self.name!r} cannot be read now; nothing was charged") from None
 
     @contextmanager
-    def session(self) -> Iterator[Any]:
+    def session(self) -> Iterator[Session | GraphSession]:
         """The session, for any number of threads; errors do not say where the source is."""
         try:
             yield self._opened()
@@ -167,7 +168,7 @@ class Catalog:
             raise UnknownDataset(name)
         return self._folder / f"{name}.toml"
 
-    def _placed(self, schema: Any, name: str) -> Any:
+    def _placed(self, schema: Schema | GraphSchema, name: str) -> Schema | GraphSchema:
         """The schema under its registered name, with a source that the server may open."""
         source = str(schema.source)
         for variable in _VARIABLE.findall(source):

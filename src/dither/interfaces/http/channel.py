@@ -10,17 +10,48 @@ import json
 import socket
 import struct
 import threading
-from typing import Any
+from typing import TypeAlias, TypedDict
 
 from dither import errors
 from dither.errors import DitherError
 from dither.interfaces.http.telemetry import WorkFailed, places_of
+from dither.plain import JsonObject
 
 _LENGTH = struct.Struct("!Q")
 _LONGEST_TEXT = 4_000
 _MOST_BYTES = 1 << 30
 """Of one message: far beyond any answer.  Eight bytes that are no length nearly always say more."""
 _KNOWN = {name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)}
+
+
+Answers: TypeAlias = list[list[JsonObject]]
+"""The releases of each plan in plain JSON values."""
+
+
+class Message(TypedDict, total=False):
+    """What is said, by who says it and when; every message but the first has the number of its question."""
+
+    id: int
+    do: str
+    plans: str
+    """Pickled, in base64."""
+    name: str
+    text: str
+    """Of the schema, or of an error."""
+    called: str
+    folder: str
+    fingerprint: str | None
+    state: str | None
+    ready: bool
+    share: float
+    answers: Answers
+    failure: str
+    """The type of an unexpected error, which passed these ``places``."""
+    places: list[str]
+    error: list[str]
+    """The names of the classes of an error that was raised on purpose."""
+    code: str
+    status: int
 
 
 class Channel:
@@ -31,13 +62,13 @@ class Channel:
         self._file = end.makefile("rb")
         self._lock = threading.Lock()
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Message) -> None:
         """Send an object; OSError if the other end is closed."""
         text = json.dumps(message).encode()
         with self._lock:
             self._end.sendall(_LENGTH.pack(len(text)) + text)
 
-    def receive(self) -> dict[str, Any] | None:
+    def receive(self) -> Message | None:
         """The next object; None when the other end is closed, or sends something else."""
         try:
             head = self._file.read(_LENGTH.size)
@@ -51,7 +82,7 @@ class Channel:
             return None
         if len(text) < length:
             return None
-        message: dict[str, Any] = json.loads(text)
+        message: Message = json.loads(text)
         return message
 
     def shut(self) -> None:
@@ -68,7 +99,7 @@ class Channel:
             self._end.close()
 
 
-def error_message(error: BaseException) -> dict[str, Any]:
+def error_message(error: BaseException) -> Message:
     """An error as it crosses: one raised on purpose with its text, any other without."""
     if not isinstance(error, DitherError):
         return {"failure": type(error).__name__, "places": places_of(error)}
@@ -76,7 +107,7 @@ def error_message(error: BaseException) -> dict[str, Any]:
     return {"error": classes, "code": error.code, "status": error.status, "text": str(error)[:_LONGEST_TEXT]}
 
 
-def raise_error(message: dict[str, Any]) -> None:
+def raise_error(message: Message) -> None:
     """Raise the error that a message holds, if it holds one."""
     if "failure" in message:
         raise WorkFailed(message["failure"], message["places"])

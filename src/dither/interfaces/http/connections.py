@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
+import socket
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem
 
@@ -34,7 +37,7 @@ LARGEST_HEADERS = 64 * 1024
 class StrictConnection(h11.Connection):
     """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those."""
 
-    def next_event(self) -> Any:
+    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
         event = super().next_event()
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
@@ -49,13 +52,19 @@ class LimitedProtocol(H11Protocol):
     most: ClassVar[int]
     waiting: ClassVar[OrderedDict[LimitedProtocol, None]]
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],  # of the application, which says what is in it
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
         self.conn = StrictConnection(h11.SERVER, LARGEST_HEADERS)
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))  # that of a socket, which is read and written
         self.waiting[self] = None
         self._timer("headers", HEADER_SECONDS)
         if len(self.connections) > self.most:
@@ -141,17 +150,12 @@ class LimitedServer(uvicorn.Server):
         super().__init__(config)
         self._stopping = stopping
 
-    async def startup(self, sockets: Any = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self.config.is_ssl:
-            loop: Any = asyncio.get_running_loop()
-            create = loop.create_server
-
-            async def limited_server(*given: Any, **named: Any) -> Any:
-                return await create(*given, ssl_handshake_timeout=HEADER_SECONDS, **named)
-
-            loop.create_server = limited_server
+            loop: Any = asyncio.get_running_loop()  # one whose method may be replaced
+            loop.create_server = functools.partial(loop.create_server, ssl_handshake_timeout=HEADER_SECONDS)
         await super().startup(sockets=sockets)
 
-    async def shutdown(self, sockets: Any = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stopping()
         await super().shutdown(sockets=sockets)

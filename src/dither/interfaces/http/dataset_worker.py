@@ -23,17 +23,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
-from dither.interfaces.http.channel import Channel, error_message
+from dither.interfaces.http.channel import Channel, Message, error_message
 from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
 from dither.session.graphs import graph_plan
+from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
 from dither.sources.engines.factory import engine_for
 from dither.sources.graph_schema import GraphSchema
+from dither.sources.schema import Schema
 from dither.sources.schema_file import read_schema
+
+if TYPE_CHECKING:
+    from dither.typing import AskOptions
 
 _MOST_IDLE = 8
 _REPORTS = 0.1
@@ -44,7 +49,7 @@ _PARENT_DEATH_SIGNAL = 1
 class Sources:
     """Sources of one dataset.  They are not for several threads at once, so each borrower has one alone."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Schema | GraphSchema) -> None:
         self.schema = schema
         self._idle: list[Source] = []
         self._lock = threading.Lock()
@@ -62,7 +67,7 @@ class Sources:
         return TableSource(self.schema, engine_for(self.schema))
 
     @contextlib.contextmanager
-    def borrowed(self) -> Iterator[Any]:
+    def borrowed(self) -> Iterator[Source]:
         """A source for exclusive use."""
         with self._lock:
             source = self._idle.pop() if self._idle else None
@@ -100,7 +105,7 @@ class Sources:
 class Worker:
     """Answers the server's messages; every question has a thread."""
 
-    def __init__(self, channel: Channel, schema: Any) -> None:
+    def __init__(self, channel: Channel, schema: Schema | GraphSchema) -> None:
         self._channel = channel
         self._sources = Sources(schema)
         self._waiting: dict[int, queue.SimpleQueue[str]] = {}
@@ -118,7 +123,7 @@ class Worker:
             work = {"open": self._open, "state": self._state, "prepare": self._answer}[action]
             threading.Thread(target=self._work, args=(work, number, message), daemon=True).start()
 
-    def _work(self, work: Callable[[int, dict[str, Any]], dict[str, Any] | None], number: int, message: Any) -> None:
+    def _work(self, work: Callable[[int, Message], Message | None], number: int, message: Message) -> None:
         try:
             reply = work(number, message)
         except Exception as error:  # noqa: BLE001  (it crosses to the server, in public terms)
@@ -127,22 +132,22 @@ class Worker:
         if reply is not None:
             self._send(number, reply)
 
-    def _send(self, number: int, reply: dict[str, Any]) -> None:
+    def _send(self, number: int, reply: Message) -> None:
         try:
             self._channel.send({"id": number, **reply})
         except OSError:
             os._exit(0)  # the server is gone
 
-    def _open(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def _open(self, number: int, message: Message) -> Message:  # noqa: ARG002
         """Look at the source, as its schema declares it."""
         return {"fingerprint": self._sources.opened()}
 
-    def _state(self, number: int, message: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def _state(self, number: int, message: Message) -> Message:  # noqa: ARG002
         """What the source says of its last change."""
         with self._sources.borrowed() as source:
             return {"state": source.state()}
 
-    def _answer(self, number: int, message: dict[str, Any]) -> dict[str, Any] | None:
+    def _answer(self, number: int, message: Message) -> Message | None:
         """Prepare a question, and read once the server says that it is charged."""
         plans = pickle.loads(base64.b64decode(message["plans"]))  # noqa: S301  (from the server, who started this)
         with self._sources.borrowed() as source:
@@ -169,9 +174,10 @@ class Worker:
         return report
 
 
-def _planned_here(source: GraphSource, plan: Any) -> Any:
+def _planned_here(source: GraphSource, plan: SessionPlan) -> SessionPlan:
     """The same question, planned from the public edges that this source has: others may have been there before."""
-    options = {name: plan.asked[name] for name in ("epsilon", "delta", "mechanism", "noise", "confidence")}
+    names = ("epsilon", "delta", "mechanism", "noise", "confidence")
+    options = cast("AskOptions", {name: plan.asked[name] for name in names})
     planned_again = graph_plan(plan.query, source, **options)
     if (planned_again.loss, planned_again.asked) != (plan.loss, plan.asked):
         raise SourceFailed("the source has changed meanwhile; nothing was charged")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +17,8 @@ from dither.interfaces.http import service as answering
 from dither.interfaces.http.bodies import json_object, json_response
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.problems import Refused, forbidden, not_found, problem_response
+from dither.interfaces.http.problems import ProblemBody, Refused, forbidden, not_found, problem_response
+from dither.interfaces.http.questions import Question
 from dither.interfaces.http.request_limits import TokenLimits
 from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
 from dither.interfaces.http.schedule import LONGEST_WAIT
@@ -25,11 +26,14 @@ from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import KeptJob, Token
 from dither.interfaces.http.telemetry import log, log_failure
 from dither.ledger.entries import canonical
+from dither.plain import Given, Json, JsonObject, Payload
 from dither.queries import wire
 from dither.session.account import LOCAL
 from dither.sources.graph_schema import GraphSchema
+from dither.sources.schema import Schema
 
 M = TypeVar("M", bound=Model)
+Built = TypeVar("Built", planning.PlannedQuestion, planning.Quoted)
 
 
 def curator_of(request: Request) -> Curator:
@@ -130,8 +134,8 @@ async def list_datasets(request: Request) -> Response:
     """All datasets that this token may see."""
     curator, token = curator_of(request), token_of(request)
 
-    def listed() -> list[dict[str, Any]]:
-        payload = []
+    def listed() -> list[dict[str, Payload]]:
+        payload: list[dict[str, Payload]] = []
         for name in curator.catalog.names():
             if token.may_see(name):
                 try:
@@ -144,9 +148,9 @@ async def list_datasets(request: Request) -> Response:
     return json_response({"datasets": await curator.threads.run(listed)})
 
 
-def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
+def _short(curator: Curator, dataset: Dataset) -> dict[str, Payload]:
     schema = dataset.schema
-    payload: dict[str, Any] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
+    payload: dict[str, Payload] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
     if isinstance(schema, GraphSchema):
         payload |= {"vertices": schema.vertices, "weighted": schema.weight is not None}
     else:
@@ -164,7 +168,7 @@ def _short(curator: Curator, dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Any]:
+def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Payload]:
     """The schema without its source, and what may be asked."""
     schema, payload = dataset.schema, _short(curator, dataset)
     payload["neighbours"] = str(schema.neighbours)
@@ -190,7 +194,7 @@ async def register(request: Request) -> Response:
     if not token_of(request).may_see(body.name):
         raise forbidden("this token is for some datasets only, and this is none of them")
 
-    def registered() -> dict[str, Any]:
+    def registered() -> dict[str, Payload]:
         dataset = curator.catalog.register(body.name, body.text)
         if body.answer_seconds is not None:
             curator.store.set_answer_seconds(body.name, float(body.answer_seconds))
@@ -207,7 +211,7 @@ async def show_dataset(request: Request) -> Response:
     return json_response(await _shown(request, await _dataset(request)))
 
 
-async def _shown(request: Request, dataset: Dataset) -> dict[str, Any]:
+async def _shown(request: Request, dataset: Dataset) -> dict[str, Payload]:
     """For an owner the source is looked at too, which may take long: others must not wait for that."""
     curator, token = curator_of(request), token_of(request)
     run = curator.threads.run_long if token.is_owner else curator.threads.run
@@ -253,7 +257,13 @@ async def quote(request: Request) -> Response:
     return json_response((await _in_helper(request, planning.quoted, body, question, dataset)).quotes)
 
 
-async def _in_helper(request: Request, work: Callable[..., Any], body: Any, question: Any, dataset: Dataset) -> Any:
+async def _in_helper(
+    request: Request,
+    work: Callable[[Question, Schema | GraphSchema, Token], Built],
+    body: dict[str, Given],
+    question: Question,
+    dataset: Dataset,
+) -> Built:
     """A plan or a quote from a helper process; a cached one is checked against the rights of the token that asks."""
 
     async def gone() -> None:
@@ -294,17 +304,20 @@ async def ask(request: Request) -> Response:
         await curator.threads.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
             return problem_response(_refusal_of(job.problem))
+        if job.answer is None:
+            raise RuntimeError("a job ends with an answer or with a problem")
         return json_response(await curator.threads.run(answering.with_budget, curator, job.answer))
     await _kept(curator, job)
     payload = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
     return json_response(payload, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
 
 
-async def _with_budget(curator: Curator, payload: dict[str, Any]) -> dict[str, Any]:
+async def _with_budget(curator: Curator, payload: JsonObject) -> JsonObject:
     """The public state of a job, with the present budget where it has an answer."""
-    if payload.get("answer") is None:
+    answer = payload.get("answer")
+    if not isinstance(answer, dict):
         return payload
-    return payload | {"answer": await curator.threads.run(answering.with_budget, curator, payload["answer"])}
+    return payload | {"answer": await curator.threads.run(answering.with_budget, curator, answer)}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
@@ -338,8 +351,8 @@ async def _announced(curator: Curator, job: Job) -> None:
     log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
 
 
-def _refusal_of(body: dict[str, Any]) -> Refused:
-    return Refused(body["status"], body["code"], body["detail"])
+def _refusal_of(body: ProblemBody) -> Refused:
+    return Refused(int(body["status"]), str(body["code"]), str(body["detail"]))
 
 
 @endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY, parameters=models.Page, answers={200: answers.History})
@@ -440,8 +453,8 @@ async def create_token(request: Request) -> Response:
             _short(curator, curator.catalog.dataset(one))
             curator.ledger.allow(one, name, amount)
         caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
-        rules = {key: None if one is None else float(one) for key, one in caps.items()}
-        rules |= {"kinds": queries, "datasets": datasets}  # type: ignore[dict-item]
+        rules: dict[str, Json] = {key: None if one is None else float(one) for key, one in caps.items()}
+        rules |= {"kinds": queries, "datasets": datasets}
         life_in_seconds = None if life is None else float(life)
         built = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
         if built is None:

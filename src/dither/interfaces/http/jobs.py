@@ -10,11 +10,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-from dither.interfaces.http.problems import Refused, problem
+from dither.interfaces.http.problems import ProblemBody, Refused, problem
 from dither.interfaces.http.schedule import slot_end
 from dither.kernels.progress import reporting
+from dither.plain import JsonObject
 
 MOST_KEPT = 2_000
 MOST_PROGRAMS, MOST_PROGRAMS_EACH = 16, 2
@@ -29,15 +29,15 @@ class Job:
     """One question.  Its real state is the owner's; everyone else sees it through ``visible``."""
 
     def __init__(
-        self, analyst: str, dataset: str, request_id: str, seconds: float, started: float, question: dict[str, Any]
+        self, analyst: str, dataset: str, request_id: str, seconds: float, started: float, question: JsonObject
     ) -> None:
         self.id = secrets.token_hex(16)
         self.question = question
         self.analyst, self.dataset, self.request_id = analyst, dataset, request_id
         self.seconds, self.started = seconds, started
         self.stage, self.share = "queued", None
-        self.answer: dict[str, Any] | None = None
-        self.problem: dict[str, Any] | None = None
+        self.answer: JsonObject | None = None
+        self.problem: ProblemBody | None = None
         self.failure: BaseException | None = None
         """An unexpected error; it is counted and logged when the slot ends, as every outcome is."""
         self.finished: float | None = None
@@ -51,7 +51,7 @@ class Job:
         """What a retry would repeat."""
         return self.dataset, self.analyst, self.request_id
 
-    def run(self, work: Callable[[], dict[str, Any]]) -> None:
+    def run(self, work: Callable[[], JsonObject]) -> None:
         """In a worker: compute, and note the outcome."""
         self.stage = "running"
         try:
@@ -112,9 +112,9 @@ class Job:
         await asyncio.sleep(max(0.0, self.started + min(end, longest) - time.monotonic()))
         return end <= longest
 
-    def visible(self, *, owner: bool) -> dict[str, Any]:
+    def visible(self, *, owner: bool) -> JsonObject:
         """The public state of the job."""
-        payload: dict[str, Any] = {
+        payload: JsonObject = {
             "id": self.id,
             "dataset": self.dataset,
             "request_id": self.request_id,
@@ -146,7 +146,7 @@ class Jobs:
         self._requests: dict[Request, list[Job]] = {}
         """A request id may be tried with several questions; only the first of them is ever answered."""
 
-    def start(self, job: Job, work: Callable[[], dict[str, Any]], *, program: bool = False) -> Job:
+    def start(self, job: Job, work: Callable[[], JsonObject], *, program: bool = False) -> Job:
         """Begin, unless too many questions wait already; a retry gets the job that is under way instead."""
         with self._lock:
             for before in self._requests.get(job.request, ()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -31,8 +31,9 @@ from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
 from dither.interfaces.http.store import ROLES
 from dither.ledger.entries import name as checked_name
 from dither.privacy import Budget
+from dither.queries.query import Query
 from dither.queries.wire import query_type, served
-from dither.quotes.priors import declared_prior
+from dither.quotes.priors import Prior, declared_prior
 from dither.sources.schema_models import prior_models
 
 MOST_QUERIES = 50
@@ -71,10 +72,17 @@ _SHARES = either(
 _KEYS = either(is_list, names(100), followed(text(), lambda name: [name]))
 
 
+class Assumed(TypedDict, total=False):
+    """What is publicly known of the records."""
+
+    rows: int
+    prior: Prior
+
+
 class Quote(Model):
     """A question whose quote is wanted: queries or SQL, the privacy loss, and options."""
 
-    query: Annotated[Any, Accepts(_QUERIES)] = None
+    query: Annotated[Query | list[Query] | None, Accepts(_QUERIES)] = None
     sql: LongText | None = None
     epsilon: Positive
     delta: Share | None = 0
@@ -84,17 +92,19 @@ class Quote(Model):
     calibration: Annotated[Text | None, Field(json_schema_extra={"deprecated": True})] = None
     noise: Text | None = "auto"
     confidence: Annotated[Exact, Accepts(number())] | None = Decimal("0.95")
-    weights: Annotated[Any, Accepts(_SHARES | None)] = None
+    weights: Annotated[list[Exact] | dict[str, Exact] | None, Accepts(_SHARES | None)] = None
     rows: Annotated[int, Accepts(whole(1))] | None = None
-    prior: Annotated[Any, Accepts(_PRIOR | None)] = None
+    prior: Annotated[Prior | None, Accepts(_PRIOR | None)] = None
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         sent = self.model_fields_set
         if {"mechanism", CALIBRATION} <= sent:
             raise InvalidArgument(CALIBRATION, None, "mechanism is its new name: send only that one")
-        if ("query" in sent) == ("sql" in sent):
-            raise InvalidArgument("query", None, "send either query or sql")
+        if {"query", "sql"} <= sent:
+            raise InvalidArgument("sql", self.sql, "is sent beside query: send either query or sql")
+        if not {"query", "sql"} & sent:
+            raise InvalidArgument("query", None, "is missing: send either query or sql")
         if "sql" not in sent:
             if isinstance(self.weights, dict):
                 raise InvalidArgument("weights", dict, "must be a list of numbers (of SQL also an object of them)")
@@ -105,9 +115,14 @@ class Quote(Model):
         return self
 
     @property
-    def assumed(self) -> dict[str, Any]:
+    def assumed(self) -> Assumed:
         """What is publicly known: rows and prior."""
-        return {name: one for name in ("rows", "prior") if (one := getattr(self, name)) is not None}
+        known: Assumed = {}
+        if self.rows is not None:
+            known["rows"] = self.rows
+        if self.prior is not None:
+            known["prior"] = self.prior
+        return known
 
 
 class Ask(Quote):
@@ -172,7 +187,7 @@ class NewToken(Model):
 # --- after the question mark --------------------------------------------------------------------------------------
 
 
-def _of_digits(given: Any) -> Any:
+def _of_digits(given: str) -> str | int:
     return int(given) if given.isascii() and given.isdigit() and len(given) <= 15 else given
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pydantic.json_schema import JsonSchemaValue
 
 from dither.borders import Model, json_schema
 from dither.interfaces.answers import Problem
@@ -15,10 +15,10 @@ _PROBLEM = {
 }
 
 
-def document() -> dict[str, Any]:
+def document() -> JsonSchemaValue:
     """The OpenAPI document."""
-    schemas: dict[str, Any] = {"Problem": json_schema(Problem)}
-    paths: dict[str, dict[str, Any]] = {}
+    schemas: JsonSchemaValue = {"Problem": json_schema(Problem)}
+    paths: dict[str, JsonSchemaValue] = {}
     for one in registered_endpoints():
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
     return {
@@ -29,17 +29,17 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(one: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(one: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
     """One method at one path; parts of its body that have names go into ``schemas``."""
     held = {"type": "object" if one.media_type == "application/json" else "string"}
 
-    def described_by(model: type[Model]) -> dict[str, Any]:
+    def described_by(model: type[Model]) -> JsonSchemaValue:
         schema = json_schema(model)
         schemas.update(schema.pop("$defs", {}))
         return schema
 
     answers = {status: described_by(one.answers[status]) if status in one.answers else held for status in one.outcomes}
-    described: dict[str, Any] = {
+    described: JsonSchemaValue = {
         "operationId": one.handler.__name__,
         "summary": (one.handler.__doc__ or "").strip().split("\n")[0],
         "description": f"For: {one.who}.",

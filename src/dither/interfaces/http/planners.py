@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 from dither.interfaces.http.fork_server import Forked, ForkServer
 from dither.interfaces.http.problems import Refused
@@ -26,6 +26,15 @@ LONGEST = 300.0
 _PULSE = 0.05
 """Seconds between looks at whether somebody still waits."""
 Value = TypeVar("Value")
+Values = TypeVarTuple("Values")
+
+
+class Reply(NamedTuple):
+    """What a helper sent."""
+
+    text: bytes
+    made: Any
+    """The same unpickled: what was asked of it, or the body of a problem."""
 
 
 class Ticket:
@@ -33,7 +42,7 @@ class Ticket:
 
     def __init__(self, who: str, message: bytes, loop: asyncio.AbstractEventLoop) -> None:
         self.who, self.message = who, message
-        self.outcome: asyncio.Future[tuple[bytes, Any]] = loop.create_future()
+        self.outcome: asyncio.Future[Reply] = loop.create_future()
         self.is_given_up = threading.Event()
 
 
@@ -56,10 +65,10 @@ class Planners:
     async def run(
         self,
         who: str,
-        work: Callable[..., Value],
-        *values: Any,
+        work: Callable[[*Values], Value],
+        *values: *Values,
         key: Hashable = None,
-        gone: Callable[[], Coroutine[Any, Any, Any]] | None = None,
+        gone: Callable[[], Coroutine[None, None, None]] | None = None,
     ) -> Value:
         """``work(*values)`` in a helper, or its outcome for the same ``key`` before; ``gone()`` ends with the wait."""
         if key is not None and key in self._kept:
@@ -109,9 +118,11 @@ class Planners:
         if sum(map(len, self._waiting.values())) >= self._most_waiting:
             raise _busy()
 
-    async def _waited(self, ticket: Ticket, gone: Callable[[], Coroutine[Any, Any, Any]] | None) -> tuple[bytes, Any]:
+    async def _waited(self, ticket: Ticket, gone: Callable[[], Coroutine[None, None, None]] | None) -> Reply:
         leaving = None if gone is None else asyncio.create_task(gone())
-        awaited: set[asyncio.Future[Any]] = {ticket.outcome} if leaving is None else {ticket.outcome, leaving}
+        awaited: set[asyncio.Future[Reply] | asyncio.Task[None]] = (
+            {ticket.outcome} if leaving is None else {ticket.outcome, leaving}
+        )
         try:
             done, _ = await asyncio.wait(awaited, timeout=LONGEST, return_when=asyncio.FIRST_COMPLETED)
             if not done:
@@ -149,7 +160,7 @@ class Planners:
             working = asyncio.get_running_loop().run_in_executor(self._threads, self._work, ticket)
             working.add_done_callback(lambda done, ticket=ticket: self._ended(ticket, done))  # type: ignore[misc]
 
-    def _ended(self, ticket: Ticket, done: asyncio.Future[tuple[bytes, Any]]) -> None:
+    def _ended(self, ticket: Ticket, done: asyncio.Future[Reply]) -> None:
         self._running.remove(ticket)
         error = None if done.cancelled() else done.exception()
         if not ticket.outcome.done():
@@ -161,7 +172,7 @@ class Planners:
                 ticket.outcome.set_result(done.result())
         self._dispatch()
 
-    def _work(self, ticket: Ticket) -> tuple[bytes, Any]:
+    def _work(self, ticket: Ticket) -> Reply:
         """In a thread: hand the request to a helper, and wait as long as it may take; its reply and the value."""
         try:
             helper = self._helper()
@@ -184,7 +195,7 @@ class Planners:
                     )
             reply = helper.connection.recv_bytes()
             is_whole = True
-            return reply, pickle.loads(reply)  # noqa: S301  (from a helper, which is this server's own)
+            return Reply(reply, pickle.loads(reply))  # noqa: S301  (from a helper, which is this server's own)
         except (EOFError, ConnectionError):
             raise _busy() from None  # it was ended from outside, for want of memory perhaps
         finally:

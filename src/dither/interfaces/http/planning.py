@@ -19,19 +19,22 @@ from dither.errors import InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.models import MOST_QUERIES
 from dither.interfaces.http.problems import forbidden, problem
 from dither.interfaces.http.questions import Question, query_names
-from dither.interfaces.http.schedule import programs_of, seconds_of
+from dither.interfaces.http.schedule import program_of, programs_of, seconds_of
 from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log_failure, log_to_stderr
 from dither.ledger import MemoryLedger
+from dither.plain import JsonObject
 from dither.privacy import Loss
+from dither.queries.query import Query
 from dither.quotes.quote import Quote
 from dither.session.account import total_loss
 from dither.session.graphs import GraphSession
+from dither.session.plan import SessionPlan
 from dither.session.quoting import quote
 from dither.session.statements import plans_for, plans_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
-from dither.sql.statement import parse_sql
+from dither.sql.statement import Statement, parse_sql
 
 MOST_MEMORY = 4 << 30
 """Bytes that a helper may have: the loaded code takes about a quarter of that."""
@@ -43,8 +46,8 @@ NICE = 5
 class PlannedQuestion:
     """A question that may be asked: its plans and, of SQL, its statement."""
 
-    plans: list[Any]
-    statement: Any
+    plans: list[SessionPlan]
+    statement: Statement | None
     loss: Loss
     names: frozenset[str]
 
@@ -53,7 +56,7 @@ class PlannedQuestion:
 class Quoted:
     """What is answered to a request for a quote."""
 
-    quotes: dict[str, Any]
+    quotes: JsonObject
     names: frozenset[str]
 
 
@@ -77,21 +80,23 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
     check_rights(names, question, token)
     if isinstance(schema, GraphSchema) and statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
-        plans: list[Any] = list(_graph(schema).plans_of(statement, asked, question.weights, **question.options))
+        plans: list[SessionPlan] = list(_graph(schema).plans_of(statement, asked, question.weights, **question.options))
     elif isinstance(schema, GraphSchema):
         plans = [_graph(schema).plan(_one(question), **_graph_options(question))]
     elif statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
         plans = list(plans_of(statement, schema, asked, question.weights, **question.options))
     else:
-        plans = plans_for(
-            question.queries,
-            schema,
-            epsilon=question.epsilon,
-            delta=question.delta,
-            weights=question.weights,
-            **question.options,
-            **question.assumed,
+        plans = list(
+            plans_for(
+                _queries(question),
+                schema,
+                epsilon=question.epsilon,
+                delta=question.delta,
+                weights=question.weights,
+                **question.options,
+                **question.assumed,
+            )
         )
     return PlannedQuestion(plans, statement, total_loss(plans), names)
 
@@ -99,10 +104,10 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
     """Privacy loss, mechanism and expected error."""
     built = planned(question, schema, token)
-    payload = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
+    payload: JsonObject = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
     programs_of(built.plans)
     if isinstance(schema, GraphSchema) and built.statement is not None:
-        quotes: Any = _graph(schema).quote_statement(
+        quotes: Quote | list[Quote] = _graph(schema).quote_statement(
             built.statement,
             epsilon=question.epsilon,
             delta=question.delta,
@@ -112,7 +117,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
     elif isinstance(schema, GraphSchema):
         quotes = _graph(schema).quote(_one(question), **_graph_options(question))
     else:
-        asked: Any = question.sql if question.sql is not None else question.queries
+        asked: Any = question.sql if question.sql is not None else question.queries  # each has an overload of its own
         quotes = quote(
             asked,
             schema,
@@ -137,7 +142,7 @@ def helper(connection: Connection) -> None:
     while True:
         function, *values = pickle.loads(connection.recv_bytes())  # noqa: S301  (from the server itself)
         try:
-            outcome: Any = function(*values)
+            outcome = function(*values)
         except Exception as error:  # noqa: BLE001  (sent in public terms, like everywhere)
             outcome = problem(_too_large() if isinstance(error, MemoryError) else error)
             if outcome["code"] == "internal":
@@ -149,7 +154,7 @@ def _too_large() -> InvalidArgument:
     return InvalidArgument("query", "this question", "planning it takes too much memory: ask for less at once")
 
 
-def _statement(question: Question, schema: Schema | GraphSchema) -> Any:
+def _statement(question: Question, schema: Schema | GraphSchema) -> Statement | None:
     if question.sql is None:
         return None
     statement = parse_sql(question.sql, schema)
@@ -172,13 +177,20 @@ def _opened_graph(schema: bytes, stamp: tuple[int, ...]) -> GraphSession:  # noq
     return GraphSession(pickle.loads(schema), ledger=MemoryLedger())  # noqa: S301  (pickled just now)
 
 
-def _one(question: Question) -> Any:
-    if isinstance(question.queries, list):
+def _one(question: Question) -> Query:
+    queries = _queries(question)
+    if isinstance(queries, list):
         raise InvalidArgument("query", "a list", "must be one query where a graph is asked")
+    return queries
+
+
+def _queries(question: Question) -> Query | list[Query]:
+    if question.queries is None:
+        raise RuntimeError("a question that is not SQL has queries")
     return question.queries
 
 
-def _graph_options(question: Question) -> dict[str, Any]:
+def _graph_options(question: Question) -> dict[str, Any]:  # as in a question
     for name in ("where", "by"):
         if question.options.get(name) is not None:
             raise InvalidArgument(
@@ -190,11 +202,11 @@ def _graph_options(question: Question) -> dict[str, Any]:
     return {"epsilon": question.epsilon, "delta": question.delta, **options}
 
 
-def _sent(quote: Quote, plan: Any) -> dict[str, Any]:
+def _sent(quote: Quote, plan: SessionPlan) -> JsonObject:
     """A quote as it is sent; of programs, which run on a public schedule, with that."""
     payload = quote.to_dict()
     if quote.expected_error is None:
         payload |= {"kind": None, "confidence": None}
     if plan.is_scheduled:
-        payload |= {"blocks": plan.inner.blocks, "seconds": seconds_of(plan)}
+        payload |= {"blocks": program_of(plan).blocks, "seconds": seconds_of(plan)}
     return payload

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from starlette.responses import Response
 
 from dither.errors import DitherError
 
 MEDIA_TYPE = "application/problem+json"
+ProblemBody: TypeAlias = dict[str, str | int]
+"""The fields of RFC 9457: all are texts but the status."""
 
 
 _HIDDEN: dict[str, str] = {}
@@ -34,7 +36,7 @@ class Refused(DitherError):
         self.headers = headers or {}
 
 
-def problem(error: BaseException) -> dict[str, Any]:
+def problem(error: BaseException) -> ProblemBody:
     """The body for an error; the text of an unexpected one is left out."""
     if isinstance(error, DitherError):
         return _body(error.status, error.code, str(error))
@@ -51,10 +53,10 @@ def problem_response(error: BaseException) -> Response:
     body = problem(error)
     headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
     headers |= getattr(error, "headers", {})
-    return Response(json.dumps(body), status_code=body["status"], media_type=MEDIA_TYPE, headers=headers)
+    return Response(json.dumps(body), status_code=int(body["status"]), media_type=MEDIA_TYPE, headers=headers)
 
 
-def _body(status: int, code: str, detail: str) -> dict[str, Any]:
+def _body(status: int, code: str, detail: str) -> ProblemBody:
     title = code.replace("-", " ")
     for folder, replacement in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
         detail = detail.replace(folder, replacement)

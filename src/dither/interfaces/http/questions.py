@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
 
-from dither.borders import read
-from dither.interfaces.http.models import Ask, Quote
+from dither.borders import Exact, read
+from dither.interfaces.http.models import Ask, Assumed, Quote
 from dither.interfaces.strict_json import MOST_DIGITS
+from dither.plain import Given
+from dither.queries.query import Query
 from dither.queries.registry import entry_of
+from dither.sql.statement import Statement
 
 _EXACT = Context(prec=MOST_DIGITS)
 _ASKED = (*Quote.model_fields,)
@@ -21,22 +24,22 @@ _ASKED = (*Quote.model_fields,)
 class Question:
     """What was asked, in the words of a session."""
 
-    queries: Any
+    queries: Query | list[Query] | None
     """A query, a list of queries, or None where the question is SQL."""
     sql: str | None
-    epsilon: Any
-    delta: Any
-    options: dict[str, Any]
+    epsilon: Exact
+    delta: Exact
+    options: dict[str, Any]  # names as they were sent, looked up when the question is planned
     """mechanism, noise, confidence, and where and by of a query."""
-    weights: Any = None
+    weights: Any = None  # a list, of SQL also a mapping
     request_id: str | None = None
     again: bool = False
     wait: bool = True
-    assumed: dict[str, Any] = field(default_factory=dict)
+    assumed: Assumed = field(default_factory=Assumed)
     """What is publicly known: rows and prior."""
 
 
-def question_of(body: dict[str, Any], *, quoted: bool = False) -> Question:
+def question_of(body: dict[str, Given], *, quoted: bool = False) -> Question:
     """The question that a body asks."""
     asked = read(Quote if quoted else Ask, body)
     options = {
@@ -51,7 +54,7 @@ def question_of(body: dict[str, Any], *, quoted: bool = False) -> Question:
     )
 
 
-def canonical_text(body: dict[str, Any]) -> str:
+def canonical_text(body: dict[str, Given]) -> str:
     """The same only for questions that differ in the order of fields, the spelling of decimals and how they are sent.
 
     >>> canonical_text({"epsilon": Decimal("0.10"), "wait": True}) == canonical_text({"epsilon": Decimal("1e-1")})
@@ -64,7 +67,7 @@ def canonical_text(body: dict[str, Any]) -> str:
     return json.dumps({key: _tagged(value) for key, value in body.items() if key in _ASKED}, sort_keys=True)
 
 
-def _tagged(value: Any) -> Any:
+def _tagged(value: Given) -> Given:
     """A text begins with a quotation mark, a decimal with a digit or a sign; whole numbers stay numbers."""
     if isinstance(value, dict):
         return {key: _tagged(one) for key, one in value.items()}
@@ -75,7 +78,7 @@ def _tagged(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) else value
 
 
-def query_names(question: Question, statement: Any) -> set[str]:
+def query_names(question: Question, statement: Statement | None) -> set[str]:
     """The public names of all queries in a question."""
     if statement is not None:
         return {entry_of(item.query).name for item in statement.items}

@@ -8,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
+from dither.borders import Exact
 from dither.interfaces.http.problems import Refused, forbidden
 from dither.interfaces.http.store import Token
 
@@ -48,11 +48,11 @@ class RateLimit:
 class TokenLimits:
     """What a new token is limited to; None is no limit."""
 
-    epsilon_cap: Any
-    delta_cap: Any
+    epsilon_cap: Exact | None
+    delta_cap: Exact | None
     queries: list[str] | None
     datasets: list[str] | None
-    seconds: Any
+    seconds: Exact | None
     """Until it expires."""
 
     def check_within(self, maker: Token, budgets: Iterable[str]) -> None:

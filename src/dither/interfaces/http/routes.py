@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,10 +38,20 @@ class Endpoint:
     media_type: str = "application/json"
 
 
+class Described(TypedDict, total=False):
+    """What else describes an endpoint: the fields above with a default."""
+
+    body: type[Model]
+    parameters: type[Model]
+    outcomes: Mapping[int, str]
+    answers: Mapping[int, type[Answer]]
+    media_type: str
+
+
 _ENDPOINTS: list[Endpoint] = []
 
 
-def endpoint(method: str, path: str, who: str, **described: Any) -> Callable[[Handler], Handler]:
+def endpoint(method: str, path: str, who: str, **described: Unpack[Described]) -> Callable[[Handler], Handler]:
     """Registers the handler that follows; what else describes it are fields of ``Endpoint``."""
 
     def registered(handler: Handler) -> Handler:

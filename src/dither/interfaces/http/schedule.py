@@ -10,7 +10,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.sandbox.schedule import Schedule
-from dither.session.plan import TablePlan
+from dither.session.plan import SessionPlan
 
 DEFAULT_SECONDS = 1.0
 LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400.0
@@ -34,7 +34,7 @@ def slot_end(seconds: float, elapsed: float) -> float:
     return end
 
 
-def programs_of(plans: list[Any]) -> list[TablePlan]:
+def programs_of(plans: list[SessionPlan]) -> list[SessionPlan]:
     """The programs of a question; their sandboxes are all open at once, so there are few of them."""
     found = [one for one in plans if one.is_scheduled]
     if len(found) > MOST_PROGRAMS_ASKED:
@@ -42,10 +42,15 @@ def programs_of(plans: list[Any]) -> list[TablePlan]:
     return found
 
 
-def seconds_of(plan: TablePlan) -> float:
+def program_of(plan: SessionPlan) -> Any:  # a ``ProgramPlan``: nothing else is scheduled
+    """The plan of a program that a session has wrapped."""
+    return plan.inner
+
+
+def seconds_of(plan: SessionPlan) -> float:
     """How long a program takes on this machine, starting included: public, and the same whatever the data are."""
     cores = len(os.sched_getaffinity(0))
-    program: Any = plan.inner
+    program = program_of(plan)
     running = Schedule(blocks=program.blocks, cores=cores, slot=program.query.settings["slot"]).seconds
     if running > LONGEST_RUN:
         raise InvalidArgument(

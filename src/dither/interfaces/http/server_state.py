@@ -10,7 +10,6 @@ import threading
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.interfaces.http.catalog import Catalog
@@ -112,7 +111,7 @@ class Curator:
                 self._forks = ForkServer.started()
             return self._forks
 
-    def background(self, work: Coroutine[Any, Any, None]) -> None:
+    def background(self, work: Coroutine[None, None, None]) -> None:
         """Do something in the background; no request waits for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)

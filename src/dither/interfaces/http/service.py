@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 from dither.errors import LedgerUnavailable
 from dither.interfaces.http.catalog import Dataset
@@ -16,12 +15,13 @@ from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_o
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
 from dither.ledger.entries import Body, Entry, loss_of
-from dither.privacy import Loss
+from dither.plain import JsonObject
+from dither.privacy import Budget, Loss
 from dither.release import Release
 from dither.session.statements import named
 
 
-def pair(loss: Any) -> dict[str, float]:
+def pair(loss: Loss | Budget) -> dict[str, float]:
     """A loss or a budget in plain values."""
     return {"epsilon": loss.epsilon, "delta": loss.delta}
 
@@ -31,12 +31,12 @@ def asked(
 ) -> Job:
     """Put a question that was planned to the workers."""
     request_id = question.request_id or secrets.token_hex(16)
-    body = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
+    body: JsonObject = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
     programs = programs_of(made.plans)
     seconds = curator.seconds_of(dataset.name) + sum(seconds_of(one) for one in programs)
     job = Job(token.name, dataset.name, request_id, seconds, started, body)
 
-    def work() -> dict[str, Any]:
+    def work() -> JsonObject:
         with dataset.session() as session:
             answers = session.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
         releases = (
@@ -47,7 +47,7 @@ def asked(
     return curator.jobs.start(job, work, program=bool(programs))  # a retry waits for the same outcome, at the same time
 
 
-def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> dict[str, Any]:
+def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> JsonObject:
     """An answer as it is sent, without the budget."""
     return {
         "dataset": dataset,
@@ -57,29 +57,29 @@ def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]
     }
 
 
-def with_budget(curator: Curator, answer: dict[str, Any]) -> dict[str, Any]:
+def with_budget(curator: Curator, answer: JsonObject) -> JsonObject:
     """An answer with the budget of the moment it leaves; that of the moment it was ready would reveal when that was.
 
     It is paid for and stored, whatever else can't be read.
     """
     try:
-        return answer | {"budget": budget_of(curator, answer["dataset"])}
+        return answer | {"budget": budget_of(curator, str(answer["dataset"]))}
     except LedgerUnavailable:
         return answer | {"budget": None}
 
 
-def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dict[str, Any]:
+def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> JsonObject:
     """What may be spent, what was spent, what is left; of analysts with a budget of their own also that."""
     ledger = curator.ledger
     registered = ledger.dataset(dataset)
-    payload: dict[str, Any] = {
+    payload: JsonObject = {
         "total": pair(registered.budget),
         "spent": pair(ledger.spent(dataset)),
         "left": pair(ledger.left(dataset)),
         "filter": registered.filter,
     }
 
-    def own(analyst: str) -> dict[str, Any]:
+    def own(analyst: str) -> JsonObject:
         return {
             "total": pair(registered.analysts[analyst]),
             "spent": pair(ledger.spent(dataset, analyst)),
@@ -93,13 +93,13 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> dic
     return payload
 
 
-def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[dict[str, Any]]:
+def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[JsonObject]:
     """Charges with their answers, oldest first; of one analyst unless None is named.
 
     Analysts get how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
     the exact time of a charge reveals when a worker was free for it: both show how long other work really took.
     """
-    payload = []
+    payload: list[JsonObject] = []
     paging = {"after": after} if analyst is None else {"skip": after}
     for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
         loss = loss_of_entry(entry.body)

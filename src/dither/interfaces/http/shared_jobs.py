@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from dither.errors import DitherError
 from dither.interfaces.http.jobs import Job
@@ -17,7 +16,7 @@ from dither.interfaces.http.schedule import slot_end
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import KeptJob
 from dither.interfaces.http.telemetry import log
-from dither.plain import plain
+from dither.plain import JsonObject, plain
 
 BEAT = 10.0
 """Seconds between two notes of a process that it still works on its jobs."""
@@ -42,7 +41,7 @@ def keep(curator: Curator, job: Job) -> bool:
 
 def _note_end(curator: Curator, job: Job) -> None:
     left = timedelta(seconds=job.started + job.visible_after - time.monotonic())
-    outcome = {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem}
+    outcome: JsonObject = {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem}
     try:
         curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
     except DitherError as error:
@@ -60,11 +59,11 @@ async def beating(curator: Curator) -> None:
             continue  # the store may come back; until then other servers do not see the job
 
 
-def job_payload(kept: KeptJob) -> dict[str, Any]:
+def job_payload(kept: KeptJob) -> JsonObject:
     """What any server says about a job that another process works on, or worked on."""
     now = datetime.now(UTC)
     elapsed = max(0.0, (now - kept.started).total_seconds())
-    facts: dict[str, Any] = {
+    facts: JsonObject = {
         "id": kept.id,
         "dataset": kept.dataset,
         "request_id": kept.request_id,

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from dither.errors import LedgerUnavailable
 from dither.interfaces.http.problems import last_owner, unauthenticated
-from dither.ledger.database import Contents, Database, Purpose, Transaction
+from dither.ledger.database import Contents, Database, Purpose, Row, Transaction
 from dither.ledger.postgres import PostgresDatabase
 from dither.ledger.sqlite import SqliteDatabase, file_of
+from dither.plain import JsonObject
 from dither.queries.registry import entry
 
 OWNER, ANALYST = "owner", "analyst"
@@ -103,7 +103,7 @@ class Token:
         """True of an owner, for tokens that see nothing beyond what this one sees."""
         return self.datasets is None or (other.datasets is not None and set(other.datasets) <= set(self.datasets))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return {"kinds" if name == "queries" else name: value for name, value in self.__dict__.items()}
 
@@ -121,7 +121,7 @@ class KeptJob:
     seen: datetime
     """When its process was last known to work on it."""
     visible_from: datetime | None
-    outcome: dict[str, Any] | None
+    outcome: JsonObject | None
 
 
 class Store:
@@ -149,7 +149,7 @@ class Store:
         role: str,
         *,
         expires_in: float | None = None,
-        rules: dict[str, Any] | None = None,
+        rules: JsonObject | None = None,
         only_if_no_owner: bool = False,
         by: str | None = None,
     ) -> tuple[str, Token] | None:
@@ -245,7 +245,7 @@ class Store:
                 job.seen.isoformat(),
             )
 
-    def end_job(self, job_id: str, visible_from: datetime, outcome: dict[str, Any]) -> None:
+    def end_job(self, job_id: str, visible_from: datetime, outcome: JsonObject) -> None:
         """Record how a job ended, and from when on that is public."""
         with self._work() as work:
             work.run(
@@ -324,7 +324,7 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _token(row: tuple[Any, ...]) -> Token:
+def _token(row: Row) -> Token:
     number, name, role, created, expires, revoked, text = row
     rules = json.loads(text)
     queries, datasets = (None if rules.get(key) is None else tuple(rules[key]) for key in ("kinds", "datasets"))

@@ -12,7 +12,8 @@ import traceback
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+from dither.plain import Json, JsonObject
 
 _HELP = {
     "dither_requests_total": "Requests by method, route and status.",
@@ -29,7 +30,7 @@ class JsonLines(logging.Formatter):
     """One JSON object a line.  Messages of other libraries are left out: they may quote anything."""
 
     def format(self, record: logging.LogRecord) -> str:
-        facts: dict[str, Any] = {
+        facts: JsonObject = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -80,7 +81,7 @@ def log_to_stderr() -> None:
     logging.root.setLevel(logging.INFO)
 
 
-def log(event: str, **facts: Any) -> None:
+def log(event: str, **facts: Json) -> None:
     """One line about something that happened."""
     LOG.info(event, extra={"facts": facts})
 
@@ -105,7 +106,7 @@ def places_of(error: BaseException) -> list[str]:
     return [*places, *(error.places if isinstance(error, WorkFailed) else ())][-8:]
 
 
-def log_failure(error: BaseException, **facts: Any) -> None:
+def log_failure(error: BaseException, **facts: Json) -> None:
     """An unexpected failure: its type and the lines of our own code that it passed, without its words."""
     name = error.error if isinstance(error, WorkFailed) else type(error).__name__
     LOG.error("failure", extra={"facts": {"error": name, "places": places_of(error), **facts}})
@@ -118,7 +119,7 @@ class Metrics:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
 
-    def count(self, name: str, **labels: object) -> None:
+    def count(self, name: str, **labels: str | int) -> None:
         """One more."""
         with self._lock:
             self._counts[name, tuple(sorted((key, str(value)) for key, value in labels.items()))] += 1

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 Value = TypeVar("Value")
+Values = ParamSpec("Values")
 
 
 class Threads:
@@ -20,17 +22,17 @@ class Threads:
         self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
         self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
 
-    async def run(self, work: Callable[..., Value], *values: Any) -> Value:
+    async def run(self, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs) -> Value:
         """Do short public work, so that nobody else waits for it."""
-        return await _in_thread(self._short, work, values)
+        return await _in_thread(self._short, functools.partial(work, *values, **named))
 
-    async def run_reserved(self, work: Callable[..., Value], *values: Any) -> Value:
+    async def run_reserved(self, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs) -> Value:
         """Look up a token: never behind anything else."""
-        return await _in_thread(self._reserved, work, values)
+        return await _in_thread(self._reserved, functools.partial(work, *values, **named))
 
-    async def run_long(self, work: Callable[..., Value], *values: Any) -> Value:
+    async def run_long(self, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs) -> Value:
         """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
-        return await _in_thread(self._long, work, values)
+        return await _in_thread(self._long, functools.partial(work, *values, **named))
 
     def close(self) -> None:
         """Finish what is under way."""
@@ -38,12 +40,12 @@ class Threads:
             pool.shutdown(wait=True)
 
 
-async def _in_thread(pool: ThreadPoolExecutor, work: Callable[..., Value], values: tuple[Any, ...]) -> Value:
+async def _in_thread(pool: ThreadPoolExecutor, work: Callable[[], Value]) -> Value:
     context = contextvars.copy_context()
 
     def run() -> Value:
         try:
-            return context.run(work, *values)
+            return context.run(work)
         except StopIteration as error:  # a future would never end with this one
             raise RuntimeError("an iterator ended early") from error
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from dither.interfaces.http.channel import Answers
 from dither.interfaces.http.schedule import programs_of, seconds_of
-from dither.interfaces.http.workers import Answers, DatasetWorker
+from dither.interfaces.http.workers import DatasetWorker
 from dither.ledger import Ledger
 from dither.session.graphs import GraphSession
+from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
 from dither.session.session import Session
 from dither.sources.descriptors import check_descriptors
@@ -26,7 +27,7 @@ class _InWorker(Source):
     _worker: DatasetWorker
 
     @contextlib.contextmanager
-    def prepared(self, plans: Sequence[Any]) -> Iterator[Callable[[], Answers]]:
+    def prepared(self, plans: Sequence[SessionPlan]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
         with self._worker.prepared(list(plans), sum(seconds_of(one) for one in programs_of(list(plans)))) as read:
             check_descriptors()  # of this process; the worker has looked at its own
@@ -44,7 +45,9 @@ class TableInWorker(_InWorker, TableSource):
 
     def fingerprint(self) -> str:
         """Opens the source."""
-        mark: str = self._worker.opened()["fingerprint"]
+        mark = self._worker.opened()["fingerprint"]
+        if mark is None:
+            raise RuntimeError("every table has a fingerprint")
         return mark
 
     def state(self) -> str | None:
@@ -62,7 +65,7 @@ class GraphInWorker(_InWorker, GraphSource):
         self.schema, self.edges, self._worker = schema, None, worker
 
 
-def session_in(worker: DatasetWorker, schema: Any, ledger: Ledger) -> Session | GraphSession:
+def session_in(worker: DatasetWorker, schema: Schema | GraphSchema, ledger: Ledger) -> Session | GraphSession:
     """Open a dataset's source in its worker and its account here; errors are for owners."""
     if isinstance(schema, GraphSchema):
         return GraphSession(schema, ledger=ledger, source=GraphInWorker(schema, worker))

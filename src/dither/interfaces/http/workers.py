@@ -19,14 +19,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Unpack
 
 from dither.errors import DitherError
-from dither.interfaces.http.channel import Channel, raise_error
+from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
 from dither.interfaces.http.problems import Refused
 from dither.interfaces.http.telemetry import WorkFailed, log
 from dither.kernels.progress import report
+from dither.session.plan import SessionPlan
 
 COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
 MOST = 16
@@ -43,7 +44,6 @@ _STATE = 5.0
 """Seconds that anybody waits to hear whether a source has changed."""
 UNCHARGED = "nothing was read, nothing was charged"
 CHARGED = "what was charged stays charged: ask again with the same request_id, which pays nothing more"
-Answers = list[list[dict[str, Any]]]
 
 
 class _Ended(Exception):
@@ -87,7 +87,7 @@ class _Process:
         self._channel = Channel(ours)
         self._lock = threading.Lock()
         self._numbers = itertools.count()
-        self._replies: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
+        self._replies: dict[int, queue.SimpleQueue[Message | None]] = {}
         self._reading: set[int] = set()
         self._blamed: int | None = None
         self.has_ended = self.has_replied = False
@@ -97,7 +97,9 @@ class _Process:
     def begin(self, source: WorkerSource) -> None:
         """Give it its dataset."""
         with contextlib.suppress(OSError):  # (who asks it something will notice)
-            self._channel.send(asdict(source))
+            self._channel.send(
+                {"name": source.name, "text": source.text, "called": source.called, "folder": source.folder}
+            )
 
     @property
     def is_busy(self) -> bool:
@@ -160,7 +162,7 @@ class _Process:
                 del self._replies[number]
                 self._reading.discard(number)
 
-    def send(self, message: dict[str, Any], *, reading: bool = False) -> None:
+    def send(self, message: Message, *, reading: bool = False) -> None:
         """Send a message of a conversation."""
         with self._lock:
             if self.has_ended:
@@ -182,10 +184,10 @@ class _Process:
 class _Conversation:
     """One question in one process."""
 
-    def __init__(self, process: _Process, number: int, replies: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+    def __init__(self, process: _Process, number: int, replies: queue.SimpleQueue[Message | None]) -> None:
         self._process, self._number, self._replies = process, number, replies
 
-    def ask(self, seconds: float, *, patient: bool = False, **message: Any) -> dict[str, Any]:
+    def ask(self, seconds: float, *, patient: bool = False, **message: Unpack[Message]) -> Message:
         """Send a message and wait for its reply; a process that takes longer is ended, unless one is patient."""
         self._process.send({"id": self._number, **message}, reading=message["do"] == "read")
         end = time.monotonic() + seconds
@@ -331,7 +333,7 @@ class DatasetWorker:
         self._workers.forget(self)
         self.rest()
 
-    def opened(self) -> dict[str, Any]:
+    def opened(self) -> Message:
         """Open the source: what is public about it, or an error for owners."""
         with self._asked(do="open") as (_, reply):
             return reply
@@ -344,7 +346,7 @@ class DatasetWorker:
         return None
 
     @contextlib.contextmanager
-    def _asked(self, **message: Any) -> Iterator[tuple[_Conversation, dict[str, Any]]]:
+    def _asked(self, **message: Unpack[Message]) -> Iterator[tuple[_Conversation, Message]]:
         """Begin a conversation that charges nothing yet; a process that ends meanwhile is replaced."""
         try:
             with contextlib.ExitStack() as stack:
@@ -363,12 +365,12 @@ class DatasetWorker:
                 self.rest()
 
     @contextlib.contextmanager
-    def prepared(self, plans: list[Any], seconds: float) -> Iterator[Callable[[], Answers]]:
+    def prepared(self, plans: list[SessionPlan], seconds: float) -> Iterator[Callable[[], Answers]]:
         """Prepare what was planned; within, the function that has it read and answered once it is charged.
 
         seconds: what its public schedule needs, beside the time that any work may take.
         """
-        message = {"do": "prepare", "plans": base64.b64encode(pickle.dumps(plans)).decode()}
+        message: Message = {"do": "prepare", "plans": base64.b64encode(pickle.dumps(plans)).decode()}
         longest = self._workers.longest + seconds
         with self._asked(**message) as (talk, _):
             try:
@@ -376,7 +378,7 @@ class DatasetWorker:
             finally:
                 talk.leave()
 
-    def _read(self, talk: _Conversation, message: dict[str, Any], longest: float) -> Answers:
+    def _read(self, talk: _Conversation, message: Message, longest: float) -> Answers:
         with contextlib.suppress(_Ended, _TooLong):
             answers: Answers = talk.ask(longest, do="read")["answers"]
             return answers
@@ -385,7 +387,7 @@ class DatasetWorker:
                 return self._read_alone(message, longest)
         raise _refused("this question was not answered", longest, CHARGED)
 
-    def _read_alone(self, message: dict[str, Any], longest: float) -> Answers:
+    def _read_alone(self, message: Message, longest: float) -> Answers:
         """Again, for a question that was charged when its process ended because of another one."""
         process = self._workers.start(self._source)
         try:
