@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dither.release import B, Released, V
     from dither.session.graphs import GraphSession
     from dither.session.session import Session
-    from dither.typing import Anything, ArrowTable, Columns, Filter, GroupKey, Mixed, Names, NoiseChoice, Number
+    from dither.typing import Anything, Array, ArrowTable, Columns, Filter, GroupKey, Mixed, Names, NoiseChoice, Number
 
 Data = TypeVar("Data")
 Dataset = TypeVar("Dataset", bound=Hashable)
@@ -421,13 +422,13 @@ def _as_listed(space: Space, dataset: Owned) -> Owned:
 
 def _universe(
     query: StatisticQuery,
-    data: Owned,
+    data: Data | None,
     values: Iterable[Hashable] | None,
     records: int | None,
     vertices: int | None,
-    datasets: Iterable[Owned] | None,
-    neighbours: Callable[..., Iterable[Owned]] | None,
-    build: Callable[..., Owned] | None,
+    datasets: Iterable[Data] | None,
+    neighbours: Callable[[Data], Iterable[Data]] | None,
+    build: Callable[..., Data] | None,
     failing: Iterable[Hashable],
 ) -> tuple[Space, Callable[..., Owned], Owned]:
     """Where to search, how a dataset of it is made, and where to begin."""
@@ -452,21 +453,21 @@ def _universe(
         if not isinstance(count, int) or count < 2:
             raise InvalidArgument("vertices", vertices, "must be a whole number of at least 2")
         graphs = GraphMoves(count)
-        made = build or (lambda edges: Graph(np.array(edges, dtype=np.int64).reshape(-1, 2), n=count))
+        made = build or functools.partial(_graph, vertices=count)
         places = {edge: place for place, edge in enumerate(graphs.edges)}
         first = None
         if isinstance(data, Graph):
             first = tuple(sorted(places[min(a, b), max(a, b)] for a, b in data.edges.tolist()))
         return graphs, lambda one: made([graphs.edges[place] for place in one]), first
-    return _records_universe(query, data, values, records, build, failing)
+    return _records_universe(query, cast("Iterable[Hashable] | None", data), values, records, build, failing)
 
 
 def _records_universe(
     query: StatisticQuery,
-    data: Owned,
+    data: Iterable[Hashable] | None,
     values: Iterable[Hashable] | None,
     records: int | None,
-    build: Callable[..., Owned] | None,
+    build: Callable[..., Data] | None,
     failing: Iterable[Hashable],
 ) -> tuple[Space, Callable[..., Owned], Owned]:
     given = [] if values is None else list(values)
@@ -489,7 +490,11 @@ def _records_universe(
     return moves, lambda one: made([pool[place] for place in one]), start
 
 
-def _as_array(records: list[Owned]) -> Owned:
+def _graph(edges: list[tuple[int, int]], vertices: int) -> Graph:
+    return Graph(np.array(edges, dtype=np.int64).reshape(-1, 2), n=vertices)
+
+
+def _as_array(records: list[Hashable]) -> Array | list[Hashable]:
     """Numbers as an array, anything else as the list it is."""
     numbers = all(isinstance(one, (int, float, np.number)) for one in records)
     return np.array(records, dtype=None if records else np.float64) if numbers else list(records)

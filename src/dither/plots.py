@@ -165,7 +165,7 @@ def draw_histogram(ax: Axes, release: Release) -> None:
     return None
 
 
-def _draw_lying(ax: Axes, labels: list[str], counts: list[Released], intervals: list[Released]) -> None:
+def _draw_lying(ax: Axes, labels: list[str], counts: list[float], intervals: list[tuple[float, float]]) -> None:
     places = range(len(labels))
     ax.barh(places, counts, color=ACCENT, alpha=0.8, height=0.8)
     if intervals[0] is not None and len(labels) <= MOST_WHISKERS:

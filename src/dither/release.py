@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import html
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
@@ -37,6 +37,8 @@ MaybeNone: TypeAlias = Any
 """None where a mechanism declined to answer.  Most never do, so checkers do not ask for a test of it."""
 Released: TypeAlias = Any
 """A released value of any query: a number, a text, a date, or a tuple of them."""
+Counted: TypeAlias = "int | float | str | datetime.date | tuple[Counted, ...] | None"
+"""What missing records count as: a number or a date, as a text where it comes from JSON; or one for each column."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Release(Generic[V_co, B_co]):
     query: str
     mechanism: str
     noise: str
-    missing: Released = None
+    missing: Counted = None
     labels: tuple[str, ...] | None = None
     """Names of the values where there are several: ``value`` and ``interval`` are then tuples."""
     group: dict[str, GroupKey] | None = None
@@ -153,7 +155,7 @@ class Release(Generic[V_co, B_co]):
             return ""
         if isinstance(self.value, tuple):
             return f", each with a {self.confidence:.0%} interval"
-        ends: Released = self.interval
+        ends = cast("tuple[Hashable, Hashable]", self.interval)  # of a single answer
         low, high = (formatted(end) for end in ends)
         return f", {self.confidence:.0%} between {low} and {high}"
 
@@ -309,7 +311,7 @@ else:
     Answered = Release | Releases
 
 
-def _interval_level(releases: Iterable[Release[Released, Released]]) -> str:
+def _interval_level(releases: Iterable[Release]) -> str:
     """The confidence of the intervals, if all have the same."""
     levels = {release.confidence for release in releases if release.interval is not None}
     return f", {next(iter(levels)):.0%} intervals" if len(levels) == 1 and None not in levels else ""
@@ -327,12 +329,12 @@ def _tupled(value: Json) -> Released:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
 
 
-def formatted_all(numbers: Released) -> str:
+def formatted_all(numbers: Hashable) -> str:
     """One number, or several in a row."""
     return ", ".join(formatted(one) for one in numbers) if isinstance(numbers, tuple) else formatted(numbers)
 
 
-def formatted(number: Released) -> str:
+def formatted(number: Hashable) -> str:
     """A number with as many digits as people read, a point as several; dates and categories as they are."""
     if isinstance(number, tuple):
         return f"({', '.join(formatted(one) for one in number)})"

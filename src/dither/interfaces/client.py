@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, cast, overload
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, cast, overload
 
 from dither import errors
 from dither.aliases import newer, older_name
@@ -97,13 +97,13 @@ class RemoteQuote:
     confidence: float | None
     mechanism: str
     noise: str
-    payload: Payload = dataclasses.field(repr=False, compare=False)
+    payload: JsonObject = dataclasses.field(repr=False, compare=False)
     """Everything that the server said."""
 
     calibration = older_name("mechanism")
     told = older_name("payload")
 
-    def to_dict(self) -> Payload:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         return dict(self.payload)
 
@@ -211,12 +211,12 @@ class RemoteSession:
                 return spends
 
     @property
-    def datasets(self) -> list[Payload]:
+    def datasets(self) -> list[JsonObject]:
         """Everything that this token may ask."""
         return list(self._call("GET", "/v1/datasets", expected="Datasets")["datasets"])
 
     @property
-    def schema(self) -> Payload:
+    def schema(self) -> JsonObject:
         """What is public about the dataset."""
         return self._call("GET", self._path(None), expected="Dataset")
 
@@ -241,7 +241,7 @@ class RemoteSession:
     def _path(self, dataset: str | None) -> str:
         name = dataset or self._dataset
         if name is None:
-            known = [one["name"] for one in self.datasets]
+            known = [str(one["name"]) for one in self.datasets]
             if len(known) != 1:
                 raise InvalidArgument("dataset", None, f"must be one of {', '.join(known) or 'none'}")
             name = self._dataset = known[0]
@@ -347,7 +347,15 @@ def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, so that a token is sent to no other address."""
 
-    def redirect_request(self, *_: object, **__: object) -> None:
+    def redirect_request(
+        self,
+        req: urllib.request.Request,  # noqa: ARG002
+        fp: IO[bytes],  # noqa: ARG002
+        code: int,  # noqa: ARG002
+        msg: str,  # noqa: ARG002
+        headers: http.client.HTTPMessage,  # noqa: ARG002
+        newurl: str,  # noqa: ARG002
+    ) -> None:
         return None
 
 
@@ -399,7 +407,7 @@ def _prior_json(prior: Prior) -> JsonObject:
     return {"kind": type(prior).__name__.lower(), **fields}
 
 
-def _finite(payload: Payload) -> Payload:
+def _finite(payload: JsonObject) -> JsonObject:
     """A release with its infinite numbers back.  A single answer is finite: a text is a category or a date."""
     numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}

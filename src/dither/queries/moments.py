@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
@@ -32,6 +32,7 @@ from dither.typing import Columns, Interval
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
+T = TypeVar("T")
 NO_SPREAD = 2.0**-40
 """A variance of at most this share of the squared half width of the bounds counts as none."""
 STEEPEST = 2.0**20
@@ -148,15 +149,15 @@ class _OfMoments(_Pair[V_co, B_co]):
         """The names of what is released where these are several numbers."""
         return None
 
-    def function_of(self, statistic: Statistic | VectorStatistic) -> Callable[[Sequence[float]], Released]:
+    def function_of(self, statistic: Statistic | VectorStatistic) -> Callable[[Sequence[float]], V_co]:
         return functools.partial(self.of_moments, cast("Moments", statistic))
 
     @abstractmethod
-    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Released:
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> V_co:
         """What is released in their place."""
 
     @abstractmethod
-    def between(self, statistic: Moments, ends: Sequence[Span]) -> Released:
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> B_co:
         """What it can be where the moments lie between these ends."""
 
 
@@ -348,13 +349,13 @@ class LeastSquares(_OfMoments[Released, Released]):
     def parts(self, shape: Shape) -> tuple[str, ...] | None:
         return ("intercept", self._labels(shape)[1]) if self.part == "both" else None
 
-    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> Released:
+    def of_moments(self, statistic: Moments, moments: Sequence[float]) -> float | Span:
         summary = _Summary.of(statistic, moments)
         slope = 0.0 if summary.uu <= NO_SPREAD else _cut(summary.uv / summary.uu, -STEEPEST, STEEPEST)
         line = _Line(statistic)
         return self._chosen(line.intercept(summary.v, slope, summary.u), line.slope(slope))
 
-    def between(self, statistic: Moments, ends: Sequence[Span]) -> Released:
+    def between(self, statistic: Moments, ends: Sequence[Span]) -> Span | tuple[Span, Span]:
         spans = _Spans.of(statistic, ends)
         slopes: Span = (-STEEPEST, STEEPEST)
         if spans.uu[0] > NO_SPREAD:
@@ -362,9 +363,10 @@ class LeastSquares(_OfMoments[Released, Released]):
             slopes = min(corners), max(corners)
         line = _Line(statistic)
         intercepts = [line.intercept(v, slope, u) for v, slope, u in product(spans.v, slopes, spans.u)]
-        return self._chosen((min(intercepts), max(intercepts)), (line.slope(slopes[0]), line.slope(slopes[1])))
+        chosen = self._chosen((min(intercepts), max(intercepts)), (line.slope(slopes[0]), line.slope(slopes[1])))
+        return chosen  # noqa: RET504  (of pairs: what is returned here would be inferred as wider)
 
-    def _chosen(self, intercept: float | Span, slope: float | Span) -> Released:
+    def _chosen(self, intercept: T, slope: T) -> T | tuple[T, T]:
         return (intercept, slope) if self.part == "both" else slope if self.part == "slope" else intercept
 
 

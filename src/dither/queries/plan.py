@@ -13,7 +13,7 @@ from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
-from dither.release import Released
+from dither.release import Counted, Released
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Plan(ABC, Generic[R_contra]):
             """Of the interval; None: there is none."""
 
         @property
-        def missing(self) -> Released:
+        def missing(self) -> Counted:
             """The public value that missing records count as."""
 
         @property
@@ -167,7 +167,7 @@ class StatisticPlan(Plan[R_contra]):
     prepared: Prepared
     mechanism: str
     confidence: float | None
-    missing: Released = None
+    missing: Counted = None
     claim: str | None = None
 
     @property
@@ -233,7 +233,7 @@ class WrappedPlan(Plan[R_contra]):
         return self.inner.confidence
 
     @property
-    def missing(self) -> Released:
+    def missing(self) -> Counted:
         return self.inner.missing
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.kernels.elementary import Floats
@@ -39,12 +39,17 @@ from dither.sources.column import Shape
 from dither.sources.schema import Schema
 from dither.typing import (
     AggregatorChoice,
+    Array,
+    ArrowTable,
     EachBounds,
     ExecutorChoice,
+    Interval,
+    Intervals,
     Json,
     MetricChoice,
     Mixed,
     NumberList,
+    Numbers,
     PointAggregatorName,
     ProgramChoice,
     SamplingName,
@@ -59,15 +64,23 @@ if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
 
-Block: TypeAlias = Any
+Block: TypeAlias = "Array | ArrowTable"
 """Private: the rows of one block, an array or an Arrow table, as the program gets them."""
+
+
+class PublicSchedule(Protocol):
+    """When blocks end: public."""
+
+    @property
+    def seconds(self) -> float:
+        """How long all of them take."""
 
 
 @runtime_checkable
 class Scheduled(Protocol):
     """An executor with a public schedule: each release ends at a moment that was fixed before."""
 
-    def schedule(self, blocks: int) -> object:
+    def schedule(self, blocks: int) -> PublicSchedule:
         """When so many blocks end."""
 
     def run(self, blocks: Sequence[Block], *, begun: float, progress: Callable[[int, int], None] | None) -> Floats:
@@ -145,10 +158,11 @@ class ProgramPlan(Plan["Blocks"]):
         if self.procedure.space is not None:
             (place,) = found.values or (0.0,)  # a draw always ends with a point
             return Result(self.procedure.space.point(int(place)))
-        value: Released = found.values
-        interval: Released = found.intervals if self.confidence is not None else None
-        if self.query.output == 1 and value is not None:
-            value, interval = value[0], None if interval is None else interval[0]
+        value: Numbers | float | None = found.values
+        interval: Intervals | Interval | None = found.intervals if self.confidence is not None else None
+        if self.query.output == 1 and found.values is not None:
+            value = found.values[0]
+            interval = None if found.intervals is None or interval is None else found.intervals[0]
         return Result(value, interval, getattr(self.procedure.aggregate, "refusal", None) if value is None else None)
 
 
@@ -388,7 +402,7 @@ class Program(Query[Released, Released, Mixed]):
 
     def stored(self) -> JsonObject:
         """In plain values.  Parts without a name or text (objects in memory) make a new query every time."""
-        metric: object = self.metric
+        metric: MetricChoice | str | None = self.metric
         if metric is not None and not isinstance(metric, (str, Matching)):
             metric = secrets.token_hex(8)
         aggregator = self.aggregator if isinstance(self.aggregator, str) else secrets.token_hex(8)

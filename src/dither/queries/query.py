@@ -16,7 +16,7 @@ from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
-from dither.plain import JsonObject, exact_number, plain
+from dither.plain import Json, JsonObject, exact_number, plain
 from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
@@ -210,11 +210,11 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     """True if ``stored_0_1_0`` is plain JSON as it is; else numbers were written as exact texts."""
 
 
-def _plain_default(default: Field) -> Field:
-    return dataclasses.MISSING if default is dataclasses.MISSING else plain(default, exact_number)
+def _plain_default(default: D) -> D | Json:
+    return default if default is dataclasses.MISSING else plain(default, exact_number)
 
 
-def _same(value: Field, default: Field) -> bool:
+def _same(value: D, default: D) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 

@@ -174,7 +174,7 @@ class QueryEntry:
             if one.init and one.default is missing and one.default_factory is missing
         )
 
-    def few_records(self, **fields: Asked) -> Query:
+    def few_records(self, **fields: Json | Fraction) -> Query:
         """The query that audits ask of few records, with these fields besides its own."""
         return self.query(**{**dict.fromkeys(self.needed, 2), **self.audited, **fields})
 

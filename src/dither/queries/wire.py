@@ -8,13 +8,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither.errors import InvalidArgument
 from dither.plain import Given, finite_number, plain, without_contents
 from dither.queries.query import Field, Query
 from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
 from dither.typing import Json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from dither.borders import Model
 
 OF_TABLES: tuple[SourceType, ...] = ("column", "columns", "table")
 
@@ -52,7 +57,7 @@ def from_json(payload: Json) -> Query:
 
 
 @functools.cache
-def _reader() -> Any:
+def _reader() -> TypeAdapter[Query]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(query_type())
@@ -71,7 +76,7 @@ def query_type() -> Any:
     return borders.followed(borders.tagged("kind", models, sentence), _query)
 
 
-def _model(entry: QueryEntry) -> Any:
+def _model(entry: QueryEntry) -> type[Model]:
     """The model of one query: its name as ``kind``, and its parameters."""
     from dither import borders
 
@@ -83,10 +88,9 @@ def _model(entry: QueryEntry) -> Any:
     return borders.model(entry.query.__name__, kind=(borders.choice(entry.name), ...), **fields)
 
 
-def _query(model: Any) -> Any:
+def _query(model: Any) -> Query:  # of a model that was made here, with a field for each parameter
     given = {name: getattr(model, name) for name in served()[model.kind].parameters}
-    built: Any = served()[model.kind].query
-    return built.from_parameters({name: one for name, one in given.items() if one is not None})
+    return served()[model.kind].query.from_parameters({name: one for name, one in given.items() if one is not None})
 
 
 def required(entry: QueryEntry) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dither.privacy import Loss, Neighbours
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Query
 from dither.queries.registry import no_query
-from dither.release import Released
+from dither.release import Counted, Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
 from dither.sources.column import Shape
 from dither.sources.graph_schema import GraphSchema
@@ -29,6 +29,8 @@ from dither.sources.types import Category, ColumnType, Date
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
+    import datetime
+
     from dither.typing import Confidence, Filter, Json, MechanismChoice, Names, NoiseChoice, Number
 
 KEYS_SHARE = Fraction(1, 4)
@@ -122,9 +124,9 @@ class TablePlan(SessionPlan[R_contra]):
         return f"{self.inner.label}{where}"
 
     @property
-    def missing(self) -> Released:
+    def missing(self) -> Counted:
         number = self.query.missing_in(self.schema)
-        return None if number is None else self._in_unit(number)
+        return number if number is None or isinstance(number, tuple) else self._in_unit(number)
 
     @property
     def expected_rows(self) -> int | None:
@@ -147,7 +149,7 @@ class TablePlan(SessionPlan[R_contra]):
     def costs_nothing(self) -> bool:
         return is_public(self.query, self.schema, self.predicate, self.by)
 
-    def _in_unit(self, number: Released) -> Released:
+    def _in_unit(self, number: float) -> float | datetime.date:
         declared = self.declared
         return declared.displayed(round(number)) if isinstance(declared, Date) and self.is_dated else number
 

@@ -23,7 +23,7 @@ from dither.privacy import Loss, Neighbours
 from dither.queries.plan import Plan, Result
 from dither.queries.query import Query
 from dither.queries.tables import TableRecords, declared_rows
-from dither.release import Release, Released
+from dither.release import Counted, Release
 from dither.session.plan import SessionPlan, TablePlan, undeclared
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.engine import Engine
@@ -206,10 +206,10 @@ def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
     return declared.displayed(cast("float", part)) if isinstance(declared, Date) else part
 
 
-def _dates(payload: Released) -> Released:
+def _dates(payload: Counted) -> Counted:
     if isinstance(payload, tuple):
         return tuple(_dates(one) for one in payload)
-    return None if payload is None else datetime.date.fromisoformat(payload)
+    return None if payload is None else datetime.date.fromisoformat(str(payload))
 
 
 class GraphSource(Source[SessionPlan]):

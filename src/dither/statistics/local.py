@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dither.privacy import Neighbours
+from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.reachable import HasReachableValues
 from dither.statistics.statistic import Statistic
@@ -13,7 +12,7 @@ _KNOWN = (Neighbours.CHANGE_ONE, Neighbours.EDGE, Neighbours.LISTED)
 """Chains of other relations reach further than one change does where the number of records is private."""
 
 
-def exact_local_sensitivity(statistic: Statistic, data: Any) -> int | None:
+def exact_local_sensitivity(statistic: Statistic[Data], data: Data) -> int | None:
     """The most that one change moves the value from these data, in steps; None if only a bound is known.  Private.
 
     Reachable values say what one change makes of it; counts in graphs say it themselves.  What the author of a function
