@@ -1,12 +1,14 @@
 """The Python client and ``dither ask --server``: the methods of a local session, remotely."""
 
 import dataclasses
+import email.message
 import io
 import json
 import math
 import subprocess
 import sys
 import threading
+import urllib.error
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +17,7 @@ from click.testing import CliRunner
 import dither as dt
 from curators import CuratorProcess, certificate, with_dataset
 from dither.interfaces.cli.main import main
-from dither.interfaces.client import RemoteSession, ServerRefused, ServerUnreachable, _finite
+from dither.interfaces.client import LONGEST_PAUSE, RemoteSession, ServerRefused, ServerUnreachable, _finite
 from dither.interfaces.http.bodies import parse
 from dither.plain import plain
 from dither.queries.wire import from_json, served, to_json
@@ -241,6 +243,11 @@ RELEASE = {
     "labels": None,
 }
 ANSWER = {"releases": [RELEASE], "epsilon": 1.0, "delta": 0.0}
+PROBLEM = {"type": "about:blank", "title": "No", "status": 422, "code": "invalid-argument", "detail": "x must be 1"}
+LOSS = {"epsilon": 1.0, "delta": 0.0}
+ACCOUNT = {"total": LOSS, "spent": LOSS, "left": LOSS}
+CHARGE = LOSS | {"number": 1, "question": {}, "releases": None}
+RUNNING = {"id": "a/../b ?", "state": "running", "ready_in": 0}
 
 
 def answering(text: bytes) -> RemoteSession:
@@ -264,6 +271,20 @@ def test_answers_of_0_1_0_and_of_later_versions_are_read():
         (ANSWER | {"releases": {}}, "releases must be a list"),
         ({"releases": []}, "epsilon is missing"),
         ({"id": "x", "state": "asleep", "ready_in": 1}, "state must be one of running, done, failed"),
+        ({"id": "x", "state": "done", "ready_in": 0}, "answer is missing"),
+        ({"id": "x", "state": "failed", "ready_in": 0}, "problem is missing"),
+        ({"id": "x", "state": "failed", "ready_in": 0, "problem": PROBLEM | {"status": "4"}}, "problem.status must be"),
+        (ANSWER | {"releases": []}, "releases must be a list with at least one answer"),
+        (ANSWER | {"releases": [RELEASE | {"group": "ab"}]}, r"releases\[0\].group must be"),
+        (ANSWER | {"releases": [RELEASE | {"group": {"a": []}}]}, r"releases\[0\].group"),
+        (ANSWER | {"releases": [RELEASE | {"value": [1], "labels": [1]}]}, r"releases\[0\].labels\[0\] must be a text"),
+        (ANSWER | {"releases": [RELEASE | {"value": [1, 2], "labels": ["a"]}]}, r"\.labels must be as many as"),
+        (
+            ANSWER | {"releases": [RELEASE | {"value": [1], "labels": ["a"], "interval": [[1, 2]] * 2}]},
+            r"\.labels must be as many as there are in interval",
+        ),
+        (ANSWER | {"releases": [RELEASE | {"reason": 5}]}, r"releases\[0\].reason must be a text"),
+        (ANSWER | {"releases": [RELEASE | {"claim": []}]}, r"releases\[0\].claim must be a text"),
     ],
 )
 def test_answers_that_are_none_say_so(answer, words):
@@ -272,6 +293,91 @@ def test_answers_that_are_none_say_so(answer, words):
         answering(json.dumps(answer).encode()).ask(dt.Count(), epsilon=1)
     assert (refused.value.status, refused.value.code) == (502, "malformed")
     assert "charged" not in str(refused.value)
+
+
+def said(answer) -> RemoteSession:
+    """A session whose server says this JSON to everything."""
+    return answering(json.dumps(answer).encode())
+
+
+def test_a_quote_is_one_at_least():
+    """No list without quotes."""
+    with pytest.raises(ServerRefused, match="quotes must be a list with at least one answer"):
+        said({"quotes": []}).quote(dt.Count(), epsilon=1)
+
+
+def test_of_a_budget_only_known_fields_are_read():
+    """More fields, and null for what there is none of, are no errors; a total of nothing is one."""
+    later = ACCOUNT | {"total": LOSS | {"later": 1}, "spent": LOSS | {"later": 1}, "own": None}
+    assert said(later).budget.total == dt.Budget(1)
+    own = ACCOUNT | {"total": LOSS | {"epsilon": 2.0, "later": 1}}
+    assert said(ACCOUNT | {"own": own}).budget.total == dt.Budget(2)
+    for wrong in ({"own": 5}, {"own": {}}, {"total": None}, {"total": LOSS | {"epsilon": 0}}):
+        with pytest.raises(ServerRefused, match=r"own|total"):
+            said(ACCOUNT | wrong).budget  # noqa: B018
+
+
+@pytest.mark.parametrize("numbers", [[1] * 1_000, [2, 1], [0], range(1, 1_001), ["1"], [True], [-1]])
+def test_histories_have_rising_numbers(numbers):
+    """Also from page to page: a server that repeats its pages is not read for ever."""
+    with pytest.raises(ServerRefused, match=r"rising numbers|numbers above|number must be a whole number"):
+        said({"releases": [CHARGE | {"number": one} for one in numbers]}).history  # noqa: B018
+
+
+@pytest.mark.parametrize("ready_in", [0, -1e300, 0.5, 1e300, 10**50])
+def test_a_job_that_never_ends_is_given_up(ready_in, monkeypatch):
+    """After a public time; pauses between two looks are neither very short nor very long."""
+    pauses = []
+    monkeypatch.setattr("dither.interfaces.client.time.sleep", pauses.append)
+    monkeypatch.setattr("dither.interfaces.client.LONGEST_WAIT", 9_000.0)
+    with pytest.raises(ServerUnreachable, match=r"no answer after 9000 seconds, the longest .* same request_id"):
+        said(RUNNING | {"ready_in": ready_in}).ask(dt.Count(), epsilon=1)
+    assert 9_000 <= sum(pauses) < 9_000 + max(pauses)
+    assert 0.05 <= min(pauses) <= max(pauses) <= LONGEST_PAUSE
+    assert len(pauses) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        (None, 0.2),
+        ("", 0.2),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", 0.2),
+        ("-5", 0.2),
+        ("nan", 0.2),
+        ("inf", 10.0),
+        ("1e400", 10.0),
+        ("3", 3.0),
+    ],
+)
+def test_when_a_busy_server_is_asked_again(given, seconds, monkeypatch):
+    """As it says in seconds, ten at most; whatever else it says, soon."""
+    pauses = []
+    headers = email.message.Message()
+    if given is not None:
+        headers["Retry-After"] = given
+
+    def refuse(*_, **__):
+        raise urllib.error.HTTPError("http://curator.example", 503, "busy", headers, io.BytesIO(b"{}"))
+
+    monkeypatch.setattr("dither.interfaces.client.time.sleep", pauses.append)
+    session = said({})
+    session._opener = SimpleNamespace(open=refuse)
+    with pytest.raises(ServerRefused, match="status 503"):
+        session.ask(dt.Count(), epsilon=1)
+    assert pauses[0] == seconds
+
+
+@pytest.mark.parametrize(
+    ("detail", "argument"),
+    [("query[0].q must be 1", "query[0].q"), ("column='x': write y", "column"), ("x is missing", "x"), ("no", "")],
+)
+def test_invalid_arguments_of_servers_have_all_fields(detail, argument):
+    """The argument as the sentence names it; what was given is only in the sentence."""
+    with pytest.raises(dt.InvalidArgument) as refused:
+        said(RUNNING | {"state": "failed", "problem": PROBLEM | {"detail": detail}}).ask(dt.Count(), epsilon=1)
+    assert (refused.value.argument, refused.value.given, str(refused.value)) == (argument, None, detail)
+    assert refused.value.rule == refused.value.accepted == detail
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"epsilon": NaN}', b'{"a": 1, "a": 2}', b"[" * 10_000])

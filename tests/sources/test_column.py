@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dither as dt
 import oracle
 from dither.errors import InvalidArgument
-from dither.sources.column import Column, missing_steps, read_column, shape_of
+from dither.sources.column import Column, columns_of, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
 
 
@@ -274,3 +275,38 @@ def test_types_that_hold_no_numbers_are_refused_by_their_type(declared):
 def test_types_of_numbers_are_read(column):
     """Every way in which the libraries declare numbers."""
     assert read_column(column, Grid(Fraction(1), 0, 10)).values.tolist() == [1, 1, 1, 1]
+
+
+_ODD_ROWS = [[1], [1, 2, 3], [], None, 5, "ab", b"ab", {"a": 1, "b": 2}, [[1], [2]], [[1, 2], [3, 4]], object()]
+
+
+@pytest.mark.parametrize("odd", _ODD_ROWS)
+def test_a_row_of_another_length_is_missing(odd):
+    """The number of columns is public: the first row has it, or ``count`` says it; no other row changes it."""
+    rows = [[1, 2], (3, 4), [5.5, None], np.array([6, 7]), pd.Series([8, 9], index=["a", "b"])]
+    for place, count in ((1, None), (2, None), (3, 2), (0, 2)):
+        given = [*rows[:place], odd, *rows[place:]]
+        first, second = columns_of(given, "data", count)
+        expected = [*rows[:place], (math.nan, math.nan), *rows[place:]]
+        assert np.array_equal(first, np.array([next(iter(row)) for row in expected], float), equal_nan=True)
+        assert np.array_equal(second, np.array([list(row)[1] for row in expected], float), equal_nan=True)
+
+
+def test_lists_whose_number_of_columns_nobody_knows():
+    """Empty ones, and those that begin with what is no row."""
+    for rows in ([], [[]], [5, [1, 2]], ["ab", "cd"], 5):
+        with pytest.raises(InvalidArgument, match="must have records in rows and columns"):
+            columns_of(rows)
+
+
+@pytest.mark.parametrize("odd", _ODD_ROWS)
+@pytest.mark.parametrize("place", [0, 5])
+def test_no_row_of_a_list_makes_a_question_fail(odd, place):
+    """The first one neither, where bounds or names are given for each column."""
+    rows = [[one % 7, one % 5] for one in range(60)]
+    rows[place] = odd
+    each = [(0, 10), (0, 10)]
+    dt.covariance(rows, bounds=each, epsilon=1.0)
+    dt.covariance(rows, bounds=(0, 10), names=["a", "b"], epsilon=1.0)
+    dt.kmeans(rows, k=2, bounds=each, epsilon=1.0, delta=1e-6)
+    dt.kmeans_cost(rows, centres=[[1, 2], [3, 4]], bounds=each, epsilon=1.0)

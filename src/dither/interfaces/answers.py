@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+import itertools
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
-from pydantic import ConfigDict, RootModel
+from pydantic import ConfigDict, Field, RootModel, model_validator
 
-from dither.borders import Accepts, Exact, Model, choice, either, number
+from dither.borders import MISSING, Accepts, Exact, Model, choice, either, number, says, whole
+from dither.errors import InvalidArgument
 from dither.plain import Given
 from dither.privacy import Neighbours
 
@@ -18,6 +20,11 @@ else:
 Epsilon = Annotated[Exact, Accepts(number(least=0))]
 Delta = Annotated[Exact, Accepts(number(0, 1))]
 Finite = Annotated[Exact, Accepts(number())]
+Whole = Annotated[int, Accepts(whole(0))]
+Key = str | int | float | bool | None
+"""What stands in the key of a group."""
+_SOME = Field(min_length=1, fail_fast=True)
+_NOTHING = says("must be a list with at least one answer")
 
 
 class Answer(Model):
@@ -45,13 +52,26 @@ class ReleaseAnswer(LossAnswer):
     calibration: str
     noise: str | None
     missing: Read
-    labels: list[Read] | None
+    labels: list[str] | None
+    group: dict[str, Key] | None = None
+    reason: str | None = None
+    alias: str | None = None
+    claim: str | None = None
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        """Where several values have labels, there are as many of them, and as many intervals if any."""
+        if isinstance(self.value, list) and self.labels is not None:
+            for name, several in (("value", self.value), ("interval", self.interval or self.labels)):
+                if not isinstance(several, list) or len(several) != len(self.labels):
+                    raise InvalidArgument("labels", list, f"must be as many as there are in {name}")
+        return self
 
 
 class Releases(LossAnswer):
     """The answer to a question."""
 
-    releases: list[ReleaseAnswer]
+    releases: Annotated[list[ReleaseAnswer], _SOME, _NOTHING]
 
 
 class Problem(Answer):
@@ -59,7 +79,7 @@ class Problem(Answer):
 
     type: str
     title: str
-    status: int
+    status: Whole
     code: str
     detail: str
 
@@ -72,6 +92,14 @@ class Job(Answer):
     ready_in: Finite
     answer: Releases | None = None
     problem: Problem | None = None
+
+    @model_validator(mode="after")
+    def _settled(self) -> Self:
+        if self.state == "done" and self.answer is None:
+            raise InvalidArgument("answer", None, MISSING)
+        if self.state == "failed" and self.problem is None:
+            raise InvalidArgument("problem", None, MISSING)
+        return self
 
 
 def _is_answered(given: Given) -> bool:
@@ -98,13 +126,20 @@ class QuoteAnswer(LossAnswer):
 class Quotes(Answer):
     """All quotes of a question."""
 
-    quotes: list[QuoteAnswer]
+    quotes: Annotated[list[QuoteAnswer], _SOME, _NOTHING]
+
+
+class Total(Answer):
+    """What may be spent."""
+
+    epsilon: Annotated[Exact, Accepts(number(above=0))]
+    delta: Delta
 
 
 class Spent(Answer):
     """What may be spent, what was spent, what is left."""
 
-    total: LossAnswer
+    total: Total
     spent: LossAnswer
     left: LossAnswer
 
@@ -118,15 +153,22 @@ class Account(Spent):
 class Charge(LossAnswer):
     """One charge, with its answer as far as it may be seen."""
 
-    number: int
+    number: Whole
     question: Read
-    releases: list[ReleaseAnswer] | None
+    releases: Annotated[list[ReleaseAnswer], Field(fail_fast=True)] | None
 
 
 class History(Answer):
     """A page of charges."""
 
-    releases: list[Charge]
+    releases: Annotated[list[Charge], Field(fail_fast=True)]
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        numbers = [one.number for one in self.releases]
+        if any(later <= earlier for earlier, later in itertools.pairwise(numbers)):
+            raise InvalidArgument("releases", list, "must have rising numbers")
+        return self
 
 
 class Dataset(Answer):

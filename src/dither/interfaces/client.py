@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import json
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -55,6 +56,13 @@ Errors: TypeAlias = float | tuple[float, ...] | None
 _ATTEMPTS = 5
 _PATIENCE = 420.0
 """Seconds to wait for one response: longer than the server's longest wait."""
+LONGEST_WAIT = 2 * 86_400.0
+"""Seconds that a client waits in all for the answer to a question: twice the longest slot of a server."""
+LONGEST_PAUSE = 3_600.0
+"""Seconds until a job is looked at again, whatever time its server names."""
+_PAUSE = 0.05
+_LONGEST_RETRY = 10.0
+_ARGUMENT = re.compile(r"([\w.\[\]]+)(?: must | is |=)")
 _LOCAL_ERRORS = {
     one.code: one
     for one in vars(errors).values()
@@ -183,8 +191,9 @@ class RemoteSession:
     def budget_of(self, dataset: str | None) -> Account:
         """The budget of one dataset; of an analyst with a budget of their own, that."""
         payload = self._call("GET", f"{self._path(dataset)}/budget", expected="Account")
-        payload = payload.get("own", payload)
-        return Account(Budget(**payload["total"]), Loss(**payload["spent"]), Loss(**payload["left"]))
+        payload = payload.get("own") or payload
+        total = payload["total"]
+        return Account(Budget(total["epsilon"], total["delta"]), _loss(payload["spent"]), _loss(payload["left"]))
 
     @property
     def history(self) -> list[Spend]:
@@ -198,11 +207,13 @@ class RemoteSession:
         while True:
             after = spends[-1].number if spends else 0
             page = self._call("GET", f"{path}?after={after}&limit=1000", expected="History")["releases"]
+            if page and page[0]["number"] <= after:
+                raise self._unreadable(f"releases must have numbers above {after}")
             spends += [
                 Spend(
                     one["number"],
                     one["question"],
-                    Loss(one["epsilon"], one["delta"]),
+                    _loss(one),
                     None if one["releases"] is None else {"answers": [one["releases"]]},
                 )
                 for one in page
@@ -261,10 +272,11 @@ class RemoteSession:
             raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
         answer = outcome
         releases = [Release.from_dict(_finite(one)) for one in answer["releases"]]
-        return Releases(releases, Loss(answer["epsilon"], answer["delta"]))
+        return Releases(releases, _loss(answer))
 
     def _settled(self, answer: Payload) -> Payload | None:
         """The answer of a job, when its schedule says so; None if no server works on it any more."""
+        waited, least = 0.0, _PAUSE
         while "releases" not in answer:
             if answer["state"] == "done":
                 return dict(answer["answer"])
@@ -272,9 +284,17 @@ class RemoteSession:
                 if answer["problem"]["code"] == "lost":
                     return None
                 raise _error(answer["problem"])
-            time.sleep(max(0.05, answer["ready_in"] + 0.05))
+            if waited >= LONGEST_WAIT:
+                raise ServerUnreachable(
+                    f"{self._base} has no answer after {LONGEST_WAIT:g} seconds, the longest that a client waits; "
+                    "ask again with the same request_id, which pays nothing more"
+                )
+            # A server that always says "now" is asked less and less often.
+            pause = min(LONGEST_PAUSE, max(least, answer["ready_in"] + _PAUSE))
+            waited, least = waited + pause, min(_LONGEST_RETRY, 1.5 * least)
+            time.sleep(pause)
             try:
-                answer = self._call("GET", f"/v1/jobs/{answer['id']}", expected="Job")
+                answer = self._call("GET", f"/v1/jobs/{urllib.parse.quote(answer['id'], safe='')}", expected="Job")
             except DitherError as error:
                 if error.code == "not-found":
                     return None
@@ -299,7 +319,7 @@ class RemoteSession:
                 problem = _problem(error)
                 if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or problem["code"] == "source-failed":
                     raise _error(problem) from None
-                time.sleep(min(10.0, float(error.headers.get("Retry-After", 0.2 * 2**attempt))))
+                time.sleep(_retry_after(error.headers.get("Retry-After"), 0.2 * 2**attempt))
             except (OSError, ValueError, http.client.HTTPException):
                 if attempt == _ATTEMPTS - 1:
                     break
@@ -317,10 +337,13 @@ class RemoteSession:
         try:
             read(getattr(answers, expected), answer)
         except InvalidArgument as error:
-            detail = f"{self._base} sent an answer that can't be read: {error.rule}"
+            rule = error.rule
         else:
             return answer
-        raise ServerRefused(502, "malformed", detail)
+        raise self._unreadable(rule)
+
+    def _unreadable(self, rule: str) -> ServerRefused:
+        return ServerRefused(502, "malformed", f"{self._base} sent an answer that can't be read: {rule}")
 
 
 def connect(url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> RemoteSession:
@@ -359,6 +382,23 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def _retry_after(given: str | None, usual: float) -> float:
+    """Seconds until a request is sent again: as a server says in seconds, or the usual ones (of a date, too).
+
+    >>> _retry_after("2", 0.2), _retry_after("1000", 0.2), _retry_after("-5", 0.2), _retry_after("nan", 0.2)
+    (2.0, 10.0, 0.2, 0.2)
+    """
+    try:
+        seconds = float(given or "")
+    except ValueError:
+        return usual
+    return min(_LONGEST_RETRY, seconds) if seconds >= 0 else usual
+
+
+def _loss(payload: Payload) -> Loss:
+    return Loss(payload["epsilon"], payload["delta"])
+
+
 def _problem(error: urllib.error.HTTPError) -> Problem:
     try:
         payload = strict_json.parse(error.read(), float)
@@ -374,6 +414,11 @@ def _error(problem: Problem) -> DitherError:
         return ServerRefused(problem["status"], problem["code"], problem["detail"])
     rebuilt = error_class.__new__(error_class)
     Exception.__init__(rebuilt, problem["detail"])
+    if isinstance(rebuilt, InvalidArgument):
+        # A server sends the sentence: it begins with the argument, and what was given is in it.
+        named = _ARGUMENT.match(problem["detail"])
+        rebuilt.argument = named[1] if named else ""
+        rebuilt.given, rebuilt.rule, rebuilt.accepted = None, problem["detail"], problem["detail"]
     return rebuilt
 
 
@@ -416,7 +461,7 @@ def _finite(payload: JsonObject) -> JsonObject:
 def _quote(payload: Payload) -> RemoteQuote:
     return RemoteQuote(
         payload["query"],
-        Loss(payload["epsilon"], payload["delta"]),
+        _loss(payload),
         with_infinities(payload["expected_error"]),
         with_infinities(payload["bound"]),
         payload["confidence"],

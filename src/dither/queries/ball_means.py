@@ -188,7 +188,7 @@ class BallMean(Matrix[Numbers, Intervals]):
 
     def read(self, data: Columns, shape: Shape) -> Table:
         grids = self.grids(shape)
-        columns = columns_of(only_columns(data, self.columns))
+        columns = columns_of(only_columns(data, self.columns), count=shape.columns)
         return Table(
             [
                 read_column(column, grid, missing)

@@ -24,7 +24,7 @@ from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
 from dither.release import B_co, V_co
-from dither.sources.column import Shape, columns_of, floats_of, only_columns
+from dither.sources.column import Shape, columns_of, count_of, floats_of, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
@@ -89,7 +89,7 @@ class PointsQuery(Query[V_co, B_co, Columns]):
     def _coordinates(self, data: Columns) -> list[Array]:
         """The coordinates of the points: shapes and types are public."""
         chosen = only_columns(data, self.columns)
-        columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points")
+        columns = [] if isinstance(chosen, dict) and not chosen else columns_of(chosen, "points", count_of(self.bounds))
         if not 1 <= len(columns) <= MOST_DIMENSIONS:
             raise InvalidArgument(
                 "points", f"{len(columns)} coordinates", f"must have from 1 to {MOST_DIMENSIONS} coordinates"

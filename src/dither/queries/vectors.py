@@ -36,6 +36,7 @@ from dither.sources.column import (
     Table,
     as_array,
     columns_of,
+    count_of,
     missing_steps,
     only_columns,
     read_column,
@@ -291,7 +292,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
         return self.noun if self.columns is None else f"{self.noun} of {', '.join(self.columns)}"
 
     def shape(self, data: Columns) -> Shape:
-        return table_shape_of(only_columns(data, self.columns))
+        return table_shape_of(only_columns(data, self.columns), count=count_of(self.bounds, self.names))
 
     def bound(self, schema: Schema) -> Query:
         for name in _DECLARED:
@@ -353,7 +354,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
     def table(self, data: Columns, shape: Shape) -> Table:
         """The columns on their grids: private."""
         grids = self.grids(shape)
-        columns = columns_of(only_columns(data, self.columns))
+        columns = columns_of(only_columns(data, self.columns), count=shape.columns)
         return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns, grids, strict=True)])
 
     def missing(self, shape: Shape) -> Missing:

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, overload
 
@@ -257,9 +257,9 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
     return Column(steps, grid)
 
 
-def table_shape_of(data: TableLike, argument: str = "data") -> Shape:
-    """The public facts of several columns."""
-    shapes = [shape_of(column, argument) for column in columns_of(data, argument)]
+def table_shape_of(data: TableLike, argument: str = "data", count: int | None = None) -> Shape:
+    """The public facts of several columns; ``count`` as for ``columns_of``."""
+    shapes = [shape_of(column, argument) for column in columns_of(data, argument, count)]
     whole, nullable = all(s.whole for s in shapes), any(s.nullable for s in shapes)
     return Shape(shapes[0].records, whole, nullable, len(shapes), tuple(named_columns(data) or ()))
 
@@ -297,31 +297,61 @@ def floats_of(column: NDArray[np.generic]) -> NDArray[np.float64]:
     return np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
 
 
-def columns_of(data: TableLike, argument: str = "data") -> list[NDArray[np.generic]]:
-    """The columns of a two-dimensional array, a frame, or a mapping of names to arrays."""
+def columns_of(data: TableLike, argument: str = "data", count: int | None = None) -> list[NDArray[np.generic]]:
+    """The columns of a two-dimensional array, a frame, a mapping of names to arrays, or a list of rows.
+
+    Of a list of rows the number of columns is ``count``, or else the length of the first row: both are public.  A row
+    of another length, or what is no row, counts as one in which everything is missing.
+    """
     named = named_columns(data)
     if named is not None:
         columns = [as_array(column, f"{argument}[{name!r}]") for name, column in named.items()]
         return _same_length(columns, data, argument)
-    array = data if isinstance(data, np.ndarray) else _rows(data)
+    array = data if isinstance(data, np.ndarray) else _rows(data, count)
     array = _untyped(array) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidArgument(argument, type(data), "must have records in rows and columns")
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]
 
 
-def _rows(data: TableLike) -> NDArray[np.object_]:
-    """A list of rows as an array of objects; its shape is as public as the length of a list."""
+def count_of(bounds: object, names: object = None) -> int | None:
+    """How many columns there are, where bounds or names are given for each; else None."""
+    for given in (bounds, names):
+        if isinstance(given, Sequence) and given and not isinstance(given, str) and hasattr(given[0], "__len__"):
+            return len(given)
+    return None
+
+
+def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
+    """A list of rows as an array of objects; its length is public, and so is the number of columns."""
+    nothing = np.zeros(0, dtype=object)
     with contextlib.suppress(Exception):
-        return np.array(data, dtype=object)
-    with contextlib.suppress(Exception):  # (an entry of a class that is no array after all: one by one)
-        rows = [list(row) for row in data]
-        built = np.empty((len(rows), len(rows[0])), dtype=object)
-        for place, row in enumerate(rows):
-            for column, entry in enumerate(row):
-                built[place, column] = entry
-        return built
-    return np.zeros(0, dtype=object)
+        built = np.array(data, dtype=object)
+        if built.ndim == 2 and count in (None, built.shape[1]):
+            return built
+        if built.ndim == 0:
+            return nothing
+    rows: list[object] = []
+    with contextlib.suppress(Exception):
+        rows = list(data)
+    columns = count if count is not None else len(_entries(rows[0])) if rows else 0
+    read = np.full((len(rows), columns), np.nan, dtype=object)
+    for place, row in enumerate(rows):
+        entries = _entries(row)
+        if len(entries) == columns:
+            for column, entry in enumerate(entries):
+                read[place, column] = entry
+    return read if rows else nothing
+
+
+def _entries(row: object) -> list[object]:
+    """The entries of a row (a list, a tuple, an array, a column of a frame); none of what is no row."""
+    is_row = hasattr(type(row), "__len__") and hasattr(type(row), "__getitem__")
+    if not is_row or isinstance(row, (str, bytes, Mapping)):
+        return []
+    with contextlib.suppress(Exception, SystemExit):
+        return list(row)  # type: ignore[call-overload, no-any-return]  # anything may be tried
+    return []
 
 
 def _same_length(columns: list[NDArray[np.generic]], data: TableLike, argument: str) -> list[NDArray[np.generic]]:
