@@ -149,7 +149,7 @@ def test_json_says_what_the_query_says():
         (lambda: dt.CountingQueries(["a", "b"], family="points"), "^columns must "),
         (lambda: dt.counting_queries([1.0], family="points", epsilon=1), "^edges=None: .* must be declared"),
         (lambda: dt.counting_queries([1.0], family="points", edges=[0, 1], epsilon=1), "^edges must "),
-        (lambda: dt.counting_queries([[0, 1], [1]], epsilon=1), "^data must "),
+        (lambda: dt.counting_queries([[], [1]], epsilon=1), "^data must "),
         (lambda: dt.counting_queries([[0] * 12], family="conjunctions", epsilon=1), "^family must "),
         (lambda: dt.counting_queries([[0, 1]], family="conjunctions", width=3, epsilon=1), "^width must "),
         (lambda: dt.counting_queries([[0, 1]], epsilon=1, delta=1), "^delta must "),
@@ -180,3 +180,8 @@ def test_functions_of_bins_are_not_taken_for_each_other():
         for w in "abc"
     ]
     assert [abs(one - truth) < 5 for one, truth in zip(answers, (900, 90, 10), strict=True)] == [True] * 3
+
+
+def test_a_short_row_of_a_list_is_missing():
+    """It makes nothing fail, and counts as a row of zeros: the first row has the public number of columns."""
+    assert len(dt.counting_queries([[0, 1], [1], None], epsilon=1).value) == 2
