@@ -26,7 +26,7 @@ _HOME_OF = {
 __all__ = sorted([*_HOME_OF, "__version__"])  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # any public name
     """Load a public name when it is first used, so that ``import dither`` is quick."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'dither' has no attribute {name!r}")

@@ -337,7 +337,7 @@ class _Described(GenerateJsonSchema):
             del described["default"]
         return described
 
-    def encode_default(self, dft: Any) -> Any:
+    def encode_default(self, dft: Any) -> Any:  # as pydantic has it
         return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
 
 

@@ -103,6 +103,7 @@ class NotApplicable(DitherError, ValueError):
     code = "not-applicable"
     status = 422
 
+    # given: anything, it was refused
     def __init__(self, argument: str, given: object, reason: str, applicable: str) -> None:
         super().__init__(
             f"{argument}={_formatted(given)}: {reason}; applicable here: {applicable}; "

@@ -282,7 +282,11 @@ def unfit_pairs(
 
 
 def largest_lambdas(
-    space: FiniteSpace, *, epsilon: Any, delta: Any, alpha: Any = Fraction(1, 2)
+    space: FiniteSpace,
+    *,
+    epsilon: Number,
+    delta: Number,
+    alpha: Number | Callable[[Hashable], Number] = Fraction(1, 2),
 ) -> dict[Hashable, float]:
     """The largest parameters (one over the scale) of Laplace noise for each dataset: COQ17 Theorem 8, corrected.
 

@@ -58,7 +58,7 @@ class Relation:
         return {"neighbours": str(self.neighbours), "unit": list(self.unit), "rows_per_unit": self.rows_per_unit}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Relation:
+    def from_dict(cls, plain: Mapping[str, Any]) -> Relation:  # JSON
         """The relation that ``to_dict`` wrote."""
         return cls(Neighbours(plain["neighbours"]), tuple(plain["unit"]), int(plain["rows_per_unit"]))
 

@@ -74,10 +74,10 @@ class Frame(Protocol):
     """A frame of pandas, Polars, Arrow or Spark: columns by name."""
 
     @property
-    def columns(self) -> object:
+    def columns(self) -> object:  # a class of another library
         """The columns, or their names."""
 
-    def __getitem__(self, name: str, /) -> object: ...
+    def __getitem__(self, name: str, /) -> object: ...  # a class of another library
 
 
 class Named(Protocol):
@@ -89,7 +89,7 @@ class Named(Protocol):
     def keys(self) -> Iterable[str]:
         """The names."""
 
-    def __getitem__(self, name: str, /) -> object: ...
+    def __getitem__(self, name: str, /) -> object: ...  # a class of another library
 
 
 class Listed(Protocol[Entry_co]):

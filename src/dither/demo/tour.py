@@ -30,7 +30,7 @@ class Told:
     left: Loss
     picture: Path
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:  # JSON
         """Plain values for JSON."""
         return {
             "releases": [
@@ -42,12 +42,12 @@ class Told:
         }
 
 
-def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:
+def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:  # JSON
     """Register the generated payroll, ask a few questions out of its budget and draw the answers."""
     tell = tell or (lambda _: None)
     schema = registered(out)
     tell(f"A generated payroll of {PEOPLE:,} people. Their records stay private; these answers do not.\n")
-    questions: list[tuple[str, Any, float, dict[str, Any]]] = [
+    questions: list[tuple[str, Any, float, dict[str, Any]]] = [  # JSON
         ("median pay", Median("total_pay"), 0.2, {}),
         ("highest tenth of pay starts at", Quantile("total_pay", q=0.9), 0.1, {}),
         ("median age", Median("age"), 0.1, {}),

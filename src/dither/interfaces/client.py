@@ -244,7 +244,7 @@ class RemoteSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:  # the exception, if there is one
         self.close()
 
     # --- requests ------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Options(TypedDict, total=False):
 class Dispatcher(Protocol):
     """numba's function, which ships no type stubs: it compiles itself for the types that it is called with."""
 
-    def __call__(self, *arguments: Any) -> Any: ...
+    def __call__(self, *arguments: Any) -> Any: ...  # as the function that it stands for
     def enable_caching(self) -> None: ...
 
 

@@ -67,7 +67,7 @@ class AnswerSpace(ABC):
         """The point as it is released."""
 
     @abstractmethod
-    def code(self, answer: object) -> list[float]:
+    def code(self, answer: object) -> list[float]:  # anything: what is no point is refused or counts as the default
         """The code of an answer; raises LookupError, TypeError or ValueError for what is no point."""
 
     @abstractmethod
@@ -107,11 +107,11 @@ class AnswerSpace(ABC):
         found = (self.place(row) for row in rows)
         return np.array([default if one is None else one for one in found], dtype=np.int64)
 
-    def output(self, default: object) -> Output:
+    def output(self, default: object) -> Output:  # anything: what is no point is refused or counts as the default
         """The shape of codes; ``default`` is the answer of a block that fails."""
         return Output(self.numbers, bounds=(0, self.largest_number), default=self.code(self.point(self.start(default))))
 
-    def start(self, default: object) -> int:
+    def start(self, default: object) -> int:  # anything: what is no point is refused or counts as the default
         """The place of the point that a block that fails counts as; None is the first of the list."""
         if default is None:
             return 0
@@ -157,7 +157,7 @@ class ListedPoints(AnswerSpace):
     def _places(self) -> dict[Hashable, int]:
         return {point: place for place, point in enumerate(self.space.points)}
 
-    def code(self, answer: object) -> list[float]:
+    def code(self, answer: object) -> list[float]:  # anything: what is no point is refused or counts as the default
         named = tuple(answer) if isinstance(answer, list) else answer
         if not isinstance(named, Hashable):
             raise TypeError("a point")
@@ -235,7 +235,7 @@ class Rankings(AnswerSpace):
     def point(self, place: int) -> Hashable:
         return tuple(self.items[int(one)] for one in _orders(len(self.items))[place])
 
-    def code(self, answer: object) -> list[float]:
+    def code(self, answer: object) -> list[float]:  # anything: what is no point is refused or counts as the default
         if not isinstance(answer, Iterable):
             raise TypeError("a ranking")
         return [float(self.items.index(one)) for one in answer]
@@ -310,7 +310,7 @@ class Subsets(AnswerSpace):
     def point(self, place: int) -> Hashable:
         return tuple(item for bit, item in enumerate(self.items) if place >> bit & 1)
 
-    def code(self, answer: object) -> list[float]:
+    def code(self, answer: object) -> list[float]:  # anything: what is no point is refused or counts as the default
         if not isinstance(answer, Iterable):
             raise TypeError("a set")
         chosen = {self.items.index(one) for one in answer}
@@ -403,7 +403,7 @@ def _declared(items: Iterable[Hashable], least: int, most: int, instead: str) ->
     return named
 
 
-def _literal(point: object) -> Literal:
+def _literal(point: object) -> Literal:  # anything: what is no point is refused or counts as the default
     """A point that can be written into a program's text or into JSON."""
     if point is None or isinstance(point, (str, bool, int)) or (isinstance(point, float) and math.isfinite(point)):
         return point
@@ -428,7 +428,7 @@ _ACCEPTED = (
 )
 
 
-def as_space(given: object) -> AnswerSpace | None:
+def as_space(given: object) -> AnswerSpace | None:  # anything: what is no point is refused or counts as the default
     """A space as it is given or written; None stays None."""
     if given is None or isinstance(given, AnswerSpace):
         return given
@@ -479,7 +479,7 @@ def _read_points(text: str) -> AnswerSpace:
     return ListedPoints(MetricSpace.of([_tupled(one) for one in points], table))
 
 
-def _tupled(value: object) -> Hashable:
+def _tupled(value: object) -> Hashable:  # anything: what is no point is refused or counts as the default
     if isinstance(value, list):
         return tuple(_tupled(one) for one in value)
     if not isinstance(value, Hashable):

@@ -77,6 +77,7 @@ class Proposal:
         found = number_of(self.bound, *released) if callable(self.bound) else exact(self.bound)
         return float_up(found) if found is not None and 0 <= found <= WIDEST else None
 
+    # data: the owner's own
     def distance(self, data: object, width: float, released: Sequence[float], deepest: int) -> int:
         """The margin, up to a public depth: private."""
         if self.margin is not None:
@@ -89,7 +90,7 @@ class Proposal:
                 return k
         return deepest
 
-    def true_value(self, data: object, released: Sequence[float]) -> Fraction:
+    def true_value(self, data: object, released: Sequence[float]) -> Fraction:  # the owner's own data
         """What is released with noise: private."""
         found = number_of(self.value, data, *released)
         return exact(self.default) if found is None else found
@@ -172,7 +173,7 @@ class OwnCascades:
         """The test of a proposal."""
         return MarginTest(exact(one.test) * self.unit, self.delta)
 
-    def run(self, data: object, miss: Fraction | None) -> tuple[FoundNumber, ...] | int:
+    def run(self, data: object, miss: Fraction | None) -> tuple[FoundNumber, ...] | int:  # the owner's own data
         """What the last level releases, or the number of the level at which no test passed."""
         released: tuple[float, ...] = ()
         found: tuple[FoundNumber, ...] = ()
@@ -185,7 +186,11 @@ class OwnCascades:
         return found
 
     def _first(
-        self, proposals: tuple[Proposal, ...], data: object, released: Sequence[float], miss: Fraction | None
+        self,
+        proposals: tuple[Proposal, ...],
+        data: object,  # the owner's own
+        released: Sequence[float],
+        miss: Fraction | None,
     ) -> FoundNumber:
         """The first proposal that passes."""
         for one in proposals:

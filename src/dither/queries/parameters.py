@@ -16,6 +16,7 @@ from dither.errors import InvalidArgument
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    from dither.borders import Form
     from dither.plain import Json, JsonObject
 
 T = TypeVar("T")
@@ -40,16 +41,16 @@ class Parameter(ABC):
     """Which control a form has for it."""
 
     @abstractmethod
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         """The type of its values for a model; see ``dither.borders``."""
 
     @functools.cached_property
-    def _reader(self) -> TypeAdapter[Any]:
+    def _reader(self) -> TypeAdapter[Any]:  # what a model reads
         from pydantic import TypeAdapter
 
-        return TypeAdapter(self.accepts())
+        return TypeAdapter(self.accepts())  # type: ignore[arg-type]  # types as values: PEP 747 is not in use yet
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, name: str, value: Any) -> Any:  # what a model reads
         """The value for the query, or an error that says what is accepted."""
         from dither import borders
 
@@ -74,7 +75,7 @@ class Text(Parameter):
     choices: tuple[str, ...] = ()
     type = "text"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import choice, text
 
         return choice(*self.choices) if self.choices else text(self.longest)
@@ -102,7 +103,7 @@ class Names(Parameter):
     most: int = MOST_NAMES
     type = "names"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import names
 
         return names(self.most)
@@ -120,7 +121,7 @@ class Flag(Parameter):
 
     type = "flag"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import flag
 
         return flag()
@@ -134,7 +135,7 @@ class Whole(Parameter):
     most: int | None = None
     type = "whole"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import whole
 
         return whole(self.least, self.most)
@@ -151,7 +152,7 @@ class Number(Parameter):
     most: float | None = None
     type = "number"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import number
 
         return number(self.least, self.most)
@@ -168,7 +169,7 @@ class NumbersParameter(Parameter):
     or_one: bool = False
     type = "numbers"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import either, is_list, listed, number
 
         several = listed(number(), self.most, 1, "numbers")
@@ -178,7 +179,7 @@ class NumbersParameter(Parameter):
 class PointList(NumbersParameter):
     """A list of points, each a list of numbers; or their numbers one after the other."""
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import either, followed, is_list, listed
 
         flat = super().accepts()
@@ -204,7 +205,7 @@ class Bounds(Parameter):
     most: int = 1
     type = "bounds"
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import either, followed, is_list, listed, number, pair
 
         more = "" if self.most == 1 else ", or a list of pairs,"
@@ -222,7 +223,7 @@ class MissingValue(Parameter):
     type = "missing"
     _ends: ClassVar[tuple[str, ...]] = ("lower", "upper")
 
-    def accepts(self) -> Any:
+    def accepts(self) -> Form:
         from dither.borders import choice, either, number
 
         ends = choice(*self._ends, sentence='must be a number, "lower" or "upper"')

@@ -60,7 +60,7 @@ MOST_TRIED = 1 << 20
 class StatisticFacts(Protocol):
     """What is public about the data of a statistic: a dataclass that also says ``records``, how many there are."""
 
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]  # as dataclasses have it
 
     @property
     def private(self) -> bool:

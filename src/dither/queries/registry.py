@@ -312,7 +312,7 @@ def entry(name: str) -> QueryEntry:
     return found
 
 
-def entry_of(asked: object) -> QueryEntry:
+def entry_of(asked: object) -> QueryEntry:  # anything: what is no query is refused
     """The entry of a query object."""
     found = entries().get(getattr(type(asked), "name", ""))
     if found is None or type(asked) is not found.query:
@@ -320,7 +320,7 @@ def entry_of(asked: object) -> QueryEntry:
     return found
 
 
-def no_query(given: object) -> InvalidArgument:
+def no_query(given: object) -> InvalidArgument:  # anything: what is no query is refused
     """The error for what is no query object: a class of queries, a text, anything else."""
     if isinstance(given, str):
         return InvalidArgument(

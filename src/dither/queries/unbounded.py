@@ -404,7 +404,7 @@ def _person_rows(rows: int) -> None:
         raise InvalidArgument("rows_per_person", rows, "must be a whole number of at least 1")
 
 
-def entries_shape(data: object) -> Shape:
+def entries_shape(data: object) -> Shape:  # entries of any type
     """The public facts of a column of any type: its length."""
     if is_table(data) or (isinstance(data, np.ndarray) and data.ndim != 1):
         raise InvalidArgument("data", type(data), "must be one column, such as frame['age'], not a whole table")

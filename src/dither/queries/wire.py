@@ -64,7 +64,7 @@ def _reader() -> TypeAdapter[Query]:
 
 
 @functools.cache
-def query_type() -> Any:
+def query_type() -> Any:  # type forms of pydantic
     """The type of queries in JSON for models (``dither.borders``), read into query objects."""
     from dither import borders
 
@@ -81,7 +81,7 @@ def _model(entry: QueryEntry) -> type[Model]:
     from dither import borders
 
     needed = required(entry)
-    fields: dict[str, Any] = {
+    fields: dict[str, Any] = {  # type forms of pydantic
         name: (one.accepts(), ...) if name in needed else (one.accepts() | None, None)
         for name, one in entry.parameters.items()
     }

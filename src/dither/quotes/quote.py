@@ -110,7 +110,7 @@ class Quote:
         """The quote that ``to_dict`` described."""
         several = ("expected_error", "bound", "labels", "assumptions")
         figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
-        found: dict[str, Any] = {name: with_infinities(payload[name]) for name in several}
+        found: dict[str, Any] = {name: with_infinities(payload[name]) for name in several}  # JSON
         found["half_width"] = with_infinities(payload["bar"])
         found |= {name: tuple(one) for name, one in found.items() if isinstance(one, list)}
         return cls(

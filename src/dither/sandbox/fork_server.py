@@ -341,7 +341,7 @@ def load_block(content: ctypes.Array[ctypes.c_char]) -> Any:  # an array or a ta
 
 def defined_function(code: CodeType, name: str) -> Callable[..., object]:  # the analyst's own
     """Run the source, which defines the function among other things."""
-    names: dict[str, object] = {"__name__": "__program__"}
+    names: dict[str, object] = {"__name__": "__program__"}  # the analyst's own
     exec(code, names)  # noqa: S102 - running it is the point, and this is the place made for it
     function = names.get(name)
     if not callable(function):

@@ -221,7 +221,7 @@ class PaidSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:  # the exception, if there is one
         self.close()
 
 

@@ -100,7 +100,7 @@ def _plain_or_text(value: Number) -> Json:
         return _text(value)
 
 
-def _text(thing: object) -> str:
+def _text(thing: object) -> str:  # whatever a form holds
     """How it prints; where that is an address, which another object may have later, a text that is never used again."""
     written = repr(thing)
     return secrets.token_hex(16) if " at 0x" in written else written

@@ -126,7 +126,7 @@ def open(
     return Session(schema, ledger=_ledger(ledger))
 
 
-def _only_declared(where: str, **given: object) -> None:
+def _only_declared(where: str, **given: object) -> None:  # anything: only its type is looked at
     """Refuse what a schema declares itself."""
     for argument, value in given.items():
         if value is not None:
@@ -140,7 +140,7 @@ def _opened_graph(schema: GraphSchema, ledger: LedgerPlace | None) -> GraphSessi
     return GraphSession(schema, ledger=_ledger(ledger))
 
 
-def _named(source: object) -> str:
+def _named(source: object) -> str:  # anything: only its type is looked at
     return Path(source).stem if isinstance(source, (str, Path)) and "://" not in str(source) else "data"
 
 

@@ -314,7 +314,7 @@ def columns_of(data: TableLike, argument: str = "data", count: int | None = None
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]
 
 
-def count_of(bounds: object, names: object = None) -> int | None:
+def count_of(bounds: object, names: object = None) -> int | None:  # anything: an entry of a list
     """How many columns there are, where bounds or names are given for each; else None."""
     for given in (bounds, names):
         if isinstance(given, Sequence) and given and not isinstance(given, str) and hasattr(given[0], "__len__"):
@@ -331,7 +331,7 @@ def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
             return built
         if built.ndim == 0:
             return nothing
-    rows: list[object] = []
+    rows: list[object] = []  # anything: an entry of a list
     with contextlib.suppress(Exception):
         rows = list(data)
     columns = count if count is not None else len(_entries(rows[0])) if rows else 0
@@ -344,7 +344,7 @@ def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
     return read if rows else nothing
 
 
-def _entries(row: object) -> list[object]:
+def _entries(row: object) -> list[object]:  # anything: an entry of a list
     """The entries of a row (a list, a tuple, an array, a column of a frame); none of what is no row."""
     is_row = hasattr(type(row), "__len__") and hasattr(type(row), "__getitem__")
     if not is_row or isinstance(row, (str, bytes, Mapping)):

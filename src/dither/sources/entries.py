@@ -19,7 +19,7 @@ _FAILURES = (Exception, SystemExit)
 """What an entry of anybody's own class may raise when it is looked at."""
 
 
-def is_missing(entry: object) -> bool:
+def is_missing(entry: object) -> bool:  # anything: an entry of a list
     """True for None, NaN and the missing values of pandas; of a number of somebody's own class, if it says so."""
     try:
         return bool(entry is None or (isinstance(entry, float) and entry != entry) or type(entry).__name__ in _NOTHING)
@@ -27,7 +27,7 @@ def is_missing(entry: object) -> bool:
         return True
 
 
-def real(entry: object) -> float:
+def real(entry: object) -> float:  # anything: an entry of a list
     """A number as a float, those beyond its range as infinities; NaN where it is missing or no number.
 
     >>> real("12"), real(10**400), real("twelve")
@@ -43,14 +43,14 @@ def real(entry: object) -> float:
         return math.nan
 
 
-def _infinity(entry: object) -> float:
+def _infinity(entry: object) -> float:  # anything: an entry of a list
     try:
         return math.inf if entry > 0 else -math.inf  # type: ignore[operator]  # anything may be tried
     except _FAILURES:
         return math.nan
 
 
-def text(entry: object) -> str | None:
+def text(entry: object) -> str | None:  # anything: an entry of a list
     """An entry as a text that every engine can hold; None where it is missing or has none.
 
     >>> text(3.5), text(b"abc"), text("\\ud800") is None
@@ -66,7 +66,7 @@ def text(entry: object) -> str | None:
     return str(written)
 
 
-def truth(entry: object) -> bool | None:
+def truth(entry: object) -> bool | None:  # anything: an entry of a list
     """An entry as a truth value: numbers other than 0 are true; None where it is missing or neither.
 
     >>> truth(True), truth(0), truth("true"), truth("maybe")
@@ -79,7 +79,7 @@ def truth(entry: object) -> bool | None:
     return None if math.isnan(number) else number != 0
 
 
-def day(entry: object) -> datetime.date | None:
+def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
     """An entry as a day: a date, the day of a moment, or an ISO text; None where it is missing or none of these."""
     try:
         if isinstance(entry, str):
@@ -93,14 +93,14 @@ def day(entry: object) -> datetime.date | None:
         return None
 
 
-def reals(entries: Iterable[object]) -> NDArray[np.float64]:
+def reals(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list
     """Many entries as numbers."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return np.fromiter((real(one) for one in entries), dtype=np.float64)
 
 
-def texts(entries: Iterable[object]) -> list[str | None]:
+def texts(entries: Iterable[object]) -> list[str | None]:  # anything: an entry of a list
     """Many entries as texts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -41,7 +41,7 @@ def arrow() -> ModuleType:
     return importlib.import_module("pyarrow")
 
 
-def is_table(data: object) -> bool:
+def is_table(data: object) -> bool:  # anything: an entry, or a frame of any library
     """True for a frame of any library and for a mapping; its type alone decides, for a label may be any word."""
     return isinstance(data, Mapping) or hasattr(type(data), "columns") or hasattr(type(data), "column_names")
 
@@ -161,6 +161,7 @@ def _converted(pa: ModuleType, entries: Entries, wanted: pa.DataType) -> pa.Arra
         return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
 
 
+# An entry may be anything.
 def _single(pa: ModuleType, entry: object, wanted: pa.DataType) -> pa.Array:
     with contextlib.suppress(Exception):
         return pa.array([None if is_missing(entry) else entry], wanted)
@@ -175,9 +176,9 @@ def column_entries(values: ColumnLike) -> Entries:
         return [_entry(values, place) for place in range(len(values))]
 
 
-def _entry(values: ColumnLike, place: int) -> object:
+def _entry(values: ColumnLike, place: int) -> object:  # anything: an entry, or a frame of any library
     with contextlib.suppress(Exception):
-        entry: object = values[place]
+        entry: object = values[place]  # anything: an entry, or a frame of any library
         return entry.as_py() if hasattr(values, "to_pylist") and hasattr(entry, "as_py") else entry
     return None
 

@@ -276,7 +276,7 @@ class Graph:
         return steps
 
 
-def no_graph(given: object) -> InvalidArgument:
+def no_graph(given: object) -> InvalidArgument:  # anything: a row of a list
     """The error for what is no graph of this library, with what makes one of it."""
     makers = {"networkx": "from_networkx", "igraph": "from_igraph", "scipy": "from_scipy"}
     maker = makers.get(type(given).__module__.partition(".")[0])
@@ -343,7 +343,7 @@ def _from_rows(rows: NDArray[np.generic]) -> NDArray[np.int64]:
     return _whole(np.ma.MaskedArray(numbers.reshape(-1, 2)))
 
 
-def _two_ends(row: object) -> tuple[object, object]:
+def _two_ends(row: object) -> tuple[object, object]:  # anything: a row of a list
     try:
         if isinstance(row, (Collection, np.ndarray)) and not isinstance(row, (str, bytes, Mapping)) and len(row) == 2:
             first, second = row

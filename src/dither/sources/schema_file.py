@@ -297,7 +297,7 @@ class _SchemaReader:
             return f'the source is missing: write source = "{example}"'
         return _MISSING.get(str(key), f"the section [{key}] is missing")
 
-    def _budget(self, payload: BudgetSection | None) -> dict[str, Any]:
+    def _budget(self, payload: BudgetSection | None) -> dict[str, Any]:  # decimals as they are
         if payload is None:
             return {}
         with self._pointing({key: ("budget", key) for key in ("epsilon", "delta")}):

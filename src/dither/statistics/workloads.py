@@ -152,7 +152,7 @@ class Predicates(_Listed):
     table: NDArray[np.bool_]
     name = "predicates"
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> bool:  # as Python has it
         if not isinstance(other, Predicates):
             return NotImplemented
         return self.values == other.values and np.array_equal(self.table, other.table)

@@ -137,7 +137,13 @@ class RegisterFlags(TypedDict):
 
 
 def refuse(
-    options: Mapping[str, object], names: Sequence[str], why: str, *, as_text: bool = False, empty: bool = False
+    # options: as click has them
+    options: Mapping[str, object],
+    names: Sequence[str],
+    why: str,
+    *,
+    as_text: bool = False,
+    empty: bool = False,
 ) -> None:
     """Refuse options that do not belong here (also ``empty`` ones); each may be of any type."""
     for name in names:

@@ -33,7 +33,7 @@ class Reply(NamedTuple):
     """What a helper sent."""
 
     text: bytes
-    made: Any
+    made: Any  # what the work returned
     """The same unpickled: what was asked of it, or the body of a problem."""
 
 

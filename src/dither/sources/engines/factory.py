@@ -110,6 +110,7 @@ def check(schema: Schema, engine: Engine) -> None:
         )
 
 
+# source: a path, an address, or a frame of any library
 def engine_of(source: Any, *, table: str | None = None, engine: str | None = None, folder: str | None = None) -> Engine:
     """The engine of a source whose columns are not declared yet: for owners who draft a schema."""
     return _engine(Schema(source, {"undeclared": Boolean()}, table=table, engine=engine, folder=folder))
