@@ -57,6 +57,7 @@ TABLE = {
     "histogram": ("histogram(job)", dt.Histogram("job")),
     "counting_queries": ("counting_queries(active)", dt.CountingQueries(("active",))),
     "mean_vector": ("mean_vector(a, b)", dt.MeanVector(("a", "b"))),
+    "ball_mean": ("ball_mean(a, b, radius => 20)", dt.BallMean(("a", "b"), radius=20)),
     "covariance": ("covariance(a, b)", dt.Covariance(("a", "b"))),
     "pair_covariance": ("pair_covariance(y, a)", dt.PairCovariance(("y", "a"))),
     "correlation": ("correlation(y, a)", dt.Correlation(("y", "a"))),
@@ -75,7 +76,10 @@ GRAPHS = {
     "kcliques": ("kcliques(4)", dt.KCliques(4)),
     "min_cut": ("min_cut()", dt.MinCut()),
 }
-WEIGHTS = {"mst_cost": ("mst_cost()", dt.MSTCost())}
+WEIGHTS = {
+    "mst_cost": ("mst_cost()", dt.MSTCost()),
+    "weighted_min_cut": ("weighted_min_cut()", dt.WeightedMinCut()),
+}
 WITHOUT = {
     "program",
     "chain_sum",

@@ -91,6 +91,7 @@ CASES = [
         dt.Median("year", bounds=(2011, 2014), nulls="upper"),
     ),
     ("mean_vector(year, total_pay)", dt.MeanVector(("year", "total_pay"))),
+    ("ball_mean(year, total_pay, radius => 20)", dt.BallMean(("year", "total_pay"), radius=20)),
     ("covariance(year, total_pay)", dt.Covariance(("year", "total_pay"))),
     ("covariance()", dt.Covariance()),
     ("covar_pop(total_pay, year)", dt.PairCovariance(("total_pay", "year"), ddof=0)),

@@ -206,7 +206,7 @@ def test_gaussian_noise_is_chosen_where_it_is_smaller():
         (lambda: dt.histogram([], categories=["a"], epsilon=1), "data"),
         (lambda: dt.covariance(np.ones((3, 2)), epsilon=1), "bounds"),
         (lambda: dt.covariance(np.ones((3, 2)), bounds=[(0, 1)], epsilon=1), "bounds"),
-        (lambda: dt.covariance([[1, 2], [3]], bounds=(0, 1), epsilon=1), "data"),
+        (lambda: dt.covariance([[], [3]], bounds=(0, 1), epsilon=1), "data"),
         (lambda: dt.trimmed_mean([1.0], trim=0.5, bounds=(0, 1), epsilon=1), "trim"),
         (lambda: dt.trimmed_mean([1.0], trim=-0.1, bounds=(0, 1), epsilon=1), "trim"),
         (lambda: dt.iqr([1.0, 2.0], low=0.8, high=0.2, bounds=(0, 1), epsilon=1), "low"),
