@@ -1,4 +1,4 @@
-"""Files of users: every public call with one argument of a wrong type, and the documentation's examples.
+"""Files of users: the calls that ask, each with one argument of a wrong type, and the documentation's examples.
 
 The wrong calls follow from the registry and from signatures, so a new query, parameter or option is in them at once.
 """

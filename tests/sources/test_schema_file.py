@@ -370,3 +370,14 @@ def test_an_address_that_is_one_variable_tells_the_engine(tmp_path, monkeypatch)
     monkeypatch.setenv("PAYROLL_DB", "postgresql://nobody@nowhere/hr")
     monkeypatch.setattr(postgres, "Postgres", lambda source, table: (source, table))
     assert engine_of("${PAYROLL_DB}", table="pay") == ("postgresql://nobody@nowhere/hr", "pay")
+
+
+@pytest.mark.filterwarnings("default:.* has no version:FutureWarning")
+def test_two_files_of_one_name_are_both_named(tmp_path):
+    """A warning about one is not taken for the other's."""
+    for folder in ("x", "y"):
+        file = tmp_path / folder / "pay.toml"
+        file.parent.mkdir()
+        file.write_text('[dataset]\nsource = "pay.csv"\n[columns]\npay = { type = "real", bounds = [0, 9] }\n')
+        with pytest.warns(FutureWarning, match="pay.toml has no version"):
+            load_schema(file)

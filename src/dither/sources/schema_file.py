@@ -55,8 +55,8 @@ _MISSING = {
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
 _HEAD = f"version = {VERSION}\n"
-_WARNED: dict[str | tuple[str, type[Warning], int], int] = {}
-"""What was warned of in this process: of every file once."""
+_WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
+"""What was warned of in this process, by file: once for each."""
 
 
 def load_schema(path: str | PathLike[str]) -> Schema | GraphSchema:
@@ -64,7 +64,8 @@ def load_schema(path: str | PathLike[str]) -> Schema | GraphSchema:
     file = FilePath(path)
 
     def warn(message: str) -> None:
-        warnings.warn_explicit(message, FutureWarning, str(file), 1, registry=_WARNED)
+        said = _WARNED.setdefault(str(file.absolute()), {})
+        warnings.warn_explicit(message, FutureWarning, str(file), 1, registry=said)
 
     folder = str(file.absolute().parent)
     return read_schema(schema_text(file), file.name, name=file.stem, folder=folder, without_version=warn)
