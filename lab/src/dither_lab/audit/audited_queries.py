@@ -287,7 +287,9 @@ def _own_functions() -> Iterator[AuditedQuery]:
     yield AuditedQuery("own function with levels", names, own.by_levels, "custom", bounds=_LADDER)
     yield AuditedQuery("own function with a local sensitivity", names, own.by_local, "custom", bounds=_LADDER)
     yield AuditedQuery("own function between steps", names, own.between_steps, "custom", bounds=_LADDER)
-    yield AuditedQuery("own function under a hypothesis", ("Custom", "restricted"), own.under_hypothesis, "custom")
+    yield AuditedQuery(
+        "own function under a hypothesis", ("Custom", "restricted"), own.under_hypothesis, "custom", bounds=_LADDER
+    )
     yield AuditedQuery("own vector", names, own.vector, "custom")
     yield AuditedQuery("own vector with a ladder", names, own.vector_by_ladder, "custom")
     yield AuditedQuery("finite space", ("FiniteSpace",), own.finite_space, "custom")
