@@ -228,7 +228,7 @@ def suggested(given: Given, accepted: Iterable[str]) -> str:
 
 
 def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Given], str] | None = None) -> Form:
-    """One of several models, told apart by the text in one of their fields; ``sentence`` says what that must be."""
+    """One of several models, chosen by the text in one of their fields; ``sentence`` says what that must be."""
 
     def checked(value: Given, inner: Callable[[Given], T]) -> T:
         if not isinstance(value, dict):

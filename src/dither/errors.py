@@ -16,7 +16,7 @@ WIDEST = 160
 """How much of a line an error shows."""
 
 
-Reduced: TypeAlias = "tuple[type[DitherError], tuple[object, ...]]"  # what ``given`` was, a copy is told
+Reduced: TypeAlias = "tuple[type[DitherError], tuple[object, ...]]"  # as pickles rebuild it
 
 
 class DitherError(Exception):

@@ -221,7 +221,7 @@ Counts: TypeAlias = tuple[int, ...]
 CountIntervals: TypeAlias = tuple[CountInterval, ...]
 """An interval for each of several counts."""
 CategoryValue: TypeAlias = Hashable
-"""An entry as the data have it: a text, a number, a date or anything else that can be told apart."""
+"""An entry as the data have it: a text, a number, a date or anything else that can be compared."""
 Points: TypeAlias = tuple[Numbers, ...]
 """Several points."""
 Corners: TypeAlias = tuple[tuple[Numbers, Numbers], ...]
@@ -291,7 +291,7 @@ class LeastEpsilonOptions(TableOptions, total=False):
 
 
 class RemoteOptions(TypedDict, total=False):
-    """What a server is told about a question: mechanisms and noises by name."""
+    """What is sent to a server with a question: mechanisms and noises by name."""
 
     epsilon: Required[Number]
     delta: Number

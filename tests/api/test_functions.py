@@ -321,8 +321,8 @@ def test_a_mechanism_that_fails_is_prepared_once():
 def test_texts_of_records_are_no_markup():
     """What a notebook shows of an answer that is a text, or of several."""
     text = "<img src=x onerror=alert(1)>"
-    shown = dt.mode([text] * 500, epsilon=5.0, delta=1e-6)._repr_html_()
-    assert "&lt;img" in shown
-    assert "<img" not in shown
+    markup = dt.mode([text] * 500, epsilon=5.0, delta=1e-6)._repr_html_()
+    assert "&lt;img" in markup
+    assert "<img" not in markup
     counts = dt.histogram([text] * 50, categories=[text, "b"], epsilon=5.0)._repr_html_()
     assert "<img" not in counts

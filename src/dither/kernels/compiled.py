@@ -28,7 +28,7 @@ _COMPILING = threading.RLock()
 
 
 class Options(TypedDict, total=False):
-    """What is told to numba."""
+    """Options of numba."""
 
     nogil: bool
     error_model: Literal["python", "numpy"]

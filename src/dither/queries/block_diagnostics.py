@@ -53,11 +53,11 @@ def block_accuracy(query: Program, data: Mixed, sizes: Iterable[int] | None, dra
     times = whole("draws", draws, least=4, most=100_000)
     chosen = [whole("sizes", one, least=1, most=rows.people) for one in _doubling(rows.people, sizes)]
     run = _Answering(query)
-    everybody = run.answer(rows, rows.people)
+    of_all = run.answer(rows, rows.people)
     found = []
     for size in chosen:
         answers = [run.answer(rows, size) for _ in range(times)]
-        apart = np.sort([run.distance(one, everybody) for one in answers])
+        apart = np.sort([run.distance(one, of_all) for one in answers])
         radius, median = (float(apart[math.ceil(share * times) - 1]) for share in (ACCURATE, 0.5))
         failed = sum(one is None for one in answers)
         found.append(BlockAccuracy(size, radius, median, failed, times))

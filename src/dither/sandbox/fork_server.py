@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dither.sandbox.frozen import ProcessView
 
     class Settings(TypedDict, total=False):
-        """What a sandbox is told when it starts."""
+        """Settings with which a sandbox starts."""
 
         kind: Required[Literal["function", "executable"]]
         source: str

@@ -116,10 +116,10 @@ def examined(name: str, universe: AnswerUniverse, prepared: DrawnPoint) -> Evide
         weights = -float(prepared.rate) * costs
         laws[table] = weights - math.log(np.exp(weights).sum())
     pairs = [(table, other) for table in laws for other in universe.neighbours(table)]
-    shown = max(float(np.max(laws[one] - laws[other])) for one, other in pairs)
-    kept = shown <= prepared.loss.epsilon * (1 + 1e-9)
+    largest_ratio = max(float(np.max(laws[one] - laws[other])) for one, other in pairs)
+    kept = largest_ratio <= prepared.loss.epsilon * (1 + 1e-9)
     note = f"{universe.name}" if alike else f"{universe.name}: other costs than the laboratory's"
-    return Evidence(kept and alike, prepared.loss, shown, shown if alike else None, len(pairs), note)
+    return Evidence(kept and alike, prepared.loss, largest_ratio, largest_ratio if alike else None, len(pairs), note)
 
 
 def point_checks() -> Iterator[Check]:

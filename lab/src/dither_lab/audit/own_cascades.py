@@ -135,9 +135,9 @@ def _draws(effort: Effort) -> Evidence:
 def cascade_checks() -> Iterator[Check]:
     """The law over all neighbours, and draws that follow it."""
     names = frozenset({"cascade", "Cascade", "Proposal"})
-    told = ("propose_test", "laplace", "two levels", names, "propose_test")
-    yield Check("cascade", "exhaustive", lambda _: _over_all(SECOND), *told)
-    yield Check("cascade", "black-box", _draws, *told)
+    labels = ("propose_test", "laplace", "two levels", names, "propose_test")
+    yield Check("cascade", "exhaustive", lambda _: _over_all(SECOND), *labels)
+    yield Check("cascade", "black-box", _draws, *labels)
 
 
 def in_cascades() -> Iterator[Check]:

@@ -149,7 +149,7 @@ def _connections(most: int, workers: int) -> int:
 
 
 class Tls(TypedDict, total=False):
-    """What uvicorn is told about TLS."""
+    """Options of uvicorn for TLS."""
 
     ssl_certfile: str
     ssl_keyfile: str
