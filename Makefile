@@ -23,6 +23,8 @@ LOCKS := $(CURDIR)/.cache/locks
 FLOCK := $(shell mkdir -p $(LOCKS) 2>/dev/null && touch $(LOCKS)/setup $(LOCKS)/heavy 2>/dev/null && flock --help >/dev/null 2>&1 && echo flock -o)
 alone  = $(if $(FLOCK),$(FLOCK) $(LOCKS)/$(1))
 
+# Python keeps what it compiled: tests start hundreds of processes, and each would compile all its imports again.
+unexport PYTHONDONTWRITEBYTECODE
 # Matplotlib would otherwise keep its font cache in the home directory.
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
@@ -97,7 +99,8 @@ constraints: ## write the newest versions that pyproject.toml allows into constr
 	@mv .cache/newest.txt constraints.txt && rm -rf .cache/newest
 	@echo "constraints.txt is new: run make test before it is committed"
 
-api: setup ## write the list of the public interface anew (tests/core/api.txt); then add a line to CHANGELOG.md
+api: setup ## write anew what follows from the registries: types for checkers, tests/core/api.txt (CHANGELOG.md needs a line)
+	@PYTHONPATH=tests:docs/_site $(BIN)/python tests/core/generated.py
 	@PYTHONPATH=tests $(BIN)/python tests/core/public_api.py
 
 format: setup ## rewrite the code in the house format

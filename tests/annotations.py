@@ -1,6 +1,7 @@
 """Annotations that say nothing: ``Any`` and ``object``, also behind aliases, counted by reading syntax trees."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,6 +68,7 @@ def annotations_in(tree: ast.Module) -> Iterator[ast.expr]:
                 yield annotation
 
 
+@functools.cache
 def vague_annotations(package: Path) -> dict[str, list[int]]:
     """The lines of each module with an annotation in which ``Any`` or ``object`` stands, itself or behind an alias."""
     trees = {module_name(path, package): ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")}

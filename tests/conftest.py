@@ -10,6 +10,9 @@ import os
 import sys
 import tempfile
 import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,20 +36,41 @@ WAITING = (
 """Tests that mostly wait: for public schedules, limits in time, servers and browsers."""
 
 
+class Turns:
+    """Workers of one run do one thing after the other, so that who waited finds the file that the first one wrote."""
+
+    def __init__(self, run: str) -> None:
+        self.path = Path(tempfile.gettempdir()) / f"dither-tests-{run}.lock"
+        self._file = self.path.open("w")
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Waits until no other process holds the turn ``name``."""
+        place = zlib.crc32(name.encode())
+        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, place)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+
+
+TURNS = pytest.StashKey[Turns]()
+
+
 def pytest_configure(config):
-    """Workers compile in turn: who waited finds the compiled code of the other, instead of compiling it again."""
+    """Kernels are compiled by one worker at a time, and loaded by the others."""
     run = getattr(config, "workerinput", {}).get("testrunuid")
     if run is None:
         return
     from numba.core.dispatcher import Dispatcher
 
+    turns = config.stash[TURNS] = Turns(run)
     compile_now, inside = Dispatcher.compile, threading.local()
 
     def compile_in_turn(self, signature):
         if getattr(inside, "turn", False):  # a kernel that another one calls
             return compile_now(self, signature)
-        with (Path(tempfile.gettempdir()) / f"dither-tests-{run}.lock").open("w") as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        with turns.of("kernels"):
             inside.turn = True
             try:
                 return compile_now(self, signature)
@@ -58,8 +82,17 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     """The lock goes with the run."""
-    if (run := getattr(config, "workerinput", {}).get("testrunuid")) is not None:
-        (Path(tempfile.gettempdir()) / f"dither-tests-{run}.lock").unlink(missing_ok=True)
+    if TURNS in config.stash:
+        config.stash[TURNS].path.unlink(missing_ok=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """A test file is compiled by the first worker that comes to it; the others load what it wrote."""
+    if TURNS not in collector.config.stash or not isinstance(collector, pytest.Module):
+        return (yield)
+    with collector.config.stash[TURNS].of(collector.nodeid):
+        return (yield)
 
 
 def pytest_collection_modifyitems(config, items):

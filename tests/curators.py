@@ -103,13 +103,15 @@ class CuratorProcess:
         self.log = home.parent / f"{home.name}-{id(self)}.log"
         self.before: list[str] = []
         """What runs the command: another user, say."""
+        self.python = Path(sys.executable)
+        """Whose dither it is."""
         self.environment: dict[str, str] | None = None
 
     def start(self) -> "CuratorProcess":
         """Start, on the same port as before if there was one; returns when it is listening."""
         command = [
             *self.before,
-            sys.executable,
+            str(self.python),
             *self.program,
             "serve",
             "--json",

@@ -6,6 +6,9 @@ Places are in half cells, as in the kernel: the line of (a, w) is ``a . b = w`` 
 from fractions import Fraction
 from itertools import combinations, product
 
+import numpy as np
+from scipy.optimize import lsq_linear
+
 
 def squared_norm(point):
     """The squared distance from the origin."""
@@ -106,3 +109,66 @@ def outside_square(lines, corner):
         if not all(at < place < at + 2 for at, place in zip(corner, b, strict=True))
     ]
     return min(subgradient_square(lines, b) for b in outside)
+
+
+# --- three coefficients ------------------------------------------------------------------------------------
+
+
+def meeting(planes):
+    """The point where three planes (a, w) meet, in rationals; None if they have no single one."""
+    rows = [[Fraction(part) for part in (*a, w)] for a, w in planes]
+    for column in range(3):
+        pivot = next((row for row in range(column, 3) if rows[row][column] != 0), None)
+        if pivot is None:
+            return None
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [part / rows[column][column] for part in rows[column]]
+        for row in range(3):
+            if row != column:
+                rows[row] = [
+                    part - rows[row][column] * other for part, other in zip(rows[row], rows[column], strict=True)
+                ]
+    return tuple(row[3] for row in rows)
+
+
+def rest_at(plane, b):
+    """What is left of a record at b."""
+    return sum(part * place for part, place in zip(plane[0], b, strict=True)) - plane[1]
+
+
+def subgradient_norm(planes, b):
+    """The least norm of a subgradient at b, by least squares with bounds."""
+    rests = [rest_at(plane, b) for plane in planes]
+    total = sum(
+        (np.sign(float(r)) * np.array(p[0], float) for p, r in zip(planes, rests, strict=True) if r), np.zeros(3)
+    )
+    tied = [np.array(plane[0], float) for plane, rest in zip(planes, rests, strict=True) if rest == 0]
+    if not tied:
+        return float(np.linalg.norm(total))
+    unit = max(np.abs(tied).max(), 1.0)
+    found = lsq_linear(np.array(tied).T / unit, -total / unit, (-1.0, 1.0), method="bvls", tol=1e-14)
+    return float(np.linalg.norm(found.fun)) * unit
+
+
+def least_on_faces(planes, corner):
+    """The least norm of a subgradient on the boundary of a cell: all points where planes and faces meet."""
+    sides = [(tuple(int(k == axis) for k in range(3)), corner[axis] + side) for axis in range(3) for side in (0, 2)]
+    inside = [at for at in (meeting(three) for three in combinations([*planes, *sides], 3)) if at is not None]
+    on = {
+        b
+        for b in inside
+        if all(at <= place <= at + 2 for at, place in zip(corner, b, strict=True))
+        and any(place in (at, at + 2) for at, place in zip(corner, b, strict=True))
+    }
+    return min(subgradient_norm(planes, b) for b in on)
+
+
+def holds_minimisers(planes, corner):
+    """Whether all minimisers lie strictly inside of a cell."""
+    vertices = {at for at in (meeting(three) for three in combinations(planes, 3)) if at is not None}
+    if not vertices:
+        return False
+    values = {b: sum(abs(rest_at(plane, b)) for plane in planes) for b in vertices}
+    least = min(values.values())
+    best = [b for b, value in values.items() if value == least]
+    return all(at < place < at + 2 for b in best for at, place in zip(corner, b, strict=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent.parent / "reproduce.md"
 HEADING = "## Verdicts\n"
-COUNTS = re.compile(r"\d+ rows: .*? disagree \(\d+ of them errata\)\.")
+COUNTS = re.compile(r"\d+ rows: .*? disagree \(\d+ of them errata\), \d+ are not testable here\.")
 
 
 def tables(rows: list[dict[str, str]]) -> str:
@@ -19,7 +19,7 @@ def tables(rows: list[dict[str, str]]) -> str:
     parts = []
     for paper, claims in groupby(rows, key=lambda row: row["paper"]):
         lines = [f"### {paper.upper() if paper != 'errata' else 'Errata'}", ""]
-        lines += ["| where | the paper says | ours | verdict |", "|---|---|---|---|"]
+        lines += ["| where | the paper says | rule | ours | verdict |", "|---|---|---|---|---|"]
         lines += [_line(one) for one in claims]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
@@ -27,7 +27,7 @@ def tables(rows: list[dict[str, str]]) -> str:
 
 def _line(row: dict[str, str]) -> str:
     why = f": {row['why']}" if row["why"] else ""
-    cells = (row["where"], row["paper says"], row["ours"], f"**{row['verdict']}**{why}")
+    cells = (row["where"], row["paper says"], row["rule"], row["ours"], f"**{row['verdict']}**{why}")
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -36,8 +36,8 @@ def counts(rows: list[dict[str, str]]) -> str:
     found = Counter(row["verdict"] for row in rows)
     errata = sum(row["paper"] == "errata" and row["verdict"] == "disagrees" for row in rows)
     return (
-        f"{len(rows)} rows: {found['agrees']} agree, {found['agrees with a correction']} agree with a correction, "
-        f"{found['disagrees']} disagree ({errata} of them errata)."
+        f"{len(rows)} rows: {found['agrees']} agree, {found['agrees after a correction']} agree after a correction, "
+        f"{found['disagrees']} disagree ({errata} of them errata), {found['not testable here']} are not testable here."
     )
 
 

@@ -132,6 +132,8 @@ from dither.queries.vectors import MeanVector as MeanVector
 from dither.queries.weighted_cuts import WeightedMinCut as WeightedMinCut
 from dither.queries.winsorised import WinsorisedMean as WinsorisedMean
 from dither.queries.workloads import CountingQueries as CountingQueries
+from dither.quotes.graph_priors import DegreeSequence as DegreeSequence
+from dither.quotes.graph_priors import ErdosRenyi as ErdosRenyi
 from dither.quotes.priors import Exponential as Exponential
 from dither.quotes.priors import Lognormal as Lognormal
 from dither.quotes.priors import Normal as Normal
@@ -145,6 +147,7 @@ from dither.sensitivity.levels import LevelFunction as LevelFunction
 from dither.sensitivity.levels import Levels as Levels
 from dither.sensitivity.levels import Margin as Margin
 from dither.sensitivity.low_sample import sample_sensitivity as sample_sensitivity
+from dither.sensitivity.margins import Margins as Margins
 from dither.session.graphs import GraphSession as GraphSession
 from dither.session.opening import open as open
 from dither.session.quoting import least_epsilon as least_epsilon

@@ -35,11 +35,12 @@ def released(plan: Plan, result: Result, group: dict[str, GroupKey] | None = Non
         loss=plan.loss,
         neighbours=plan.neighbours,
         query=plan.label,
-        mechanism=result.mechanism or plan.mechanism,
+        mechanism=plan.mechanism,
         noise=plan.noise,
         missing=plan.missing,
         labels=plan.labels if result.labels is None else result.labels,
         reason=result.reason,
         group=group,
         claim=plan.claim,
+        derived_from=plan.derived_from,
     )

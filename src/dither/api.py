@@ -36,7 +36,7 @@ from dither.queries.unbounded import Mode, Scale
 from dither.queries.vectors import Covariance, Histogram, MeanVector
 from dither.queries.weighted_cuts import WeightedMinCut
 from dither.release import B, Release, Released, V
-from dither.sources.column import only_columns
+from dither.sources.column import count_of, only_columns
 from dither.sources.frames import named_columns
 from dither.sources.graph import Graph
 from dither.typing import (
@@ -81,7 +81,6 @@ from dither.typing import (
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from fractions import Fraction
     from typing import Unpack
 
     from dither.mechanisms.metric_space import MetricSpace
@@ -335,7 +334,7 @@ def count(
 ) -> Release[int, CountInterval]:
     """The number of true entries of a mask; missing entries count as false unless ``nulls="upper"``.
 
-    A column of numbers is clamped to 0..1 and rounded first, so this does not count the entries that are present.
+    Numbers other than 0 are true, and so are texts such as "yes", so this does not count the entries that are present.
 
     >>> 20 < count([True, False] * 50, epsilon=2.0).value < 80
     True
@@ -422,7 +421,7 @@ def mean(
     >>> 25 < mean([30] * 1_000, bounds=(0, 100), epsilon=2.0).value < 35
     True
     """
-    several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2
+    several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2 or count_of(bounds) is not None
     asked = (epsilon, delta, mechanism, noise, confidence)
     if several:
         return _ask(MeanVector(bounds=bounds, step=step, nulls=nulls), cast("Columns", data), *asked)
@@ -827,9 +826,9 @@ def regression(
     """The coefficients of a linear regression of ``y`` on the columns of ``X``; neighbours change one record.
 
     X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  No bounds are needed.  Records
-        with a missing or infinite entry are left out; in a session they count as what its schema declares.
+        with a missing or infinite entry are left out, in a session too.
     method: "auto" takes the middle of robust fits of random blocks (pure: delta is left unspent; gross outliers in a
-        minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most two
+        minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most six
         coefficients); both need delta > 0 and may refuse, which is paid for.
     intercept: whether there is a constant term; it comes first in the answer.
     block_size: records per block, by default from a public rule; at least the number of coefficients.
@@ -952,6 +951,7 @@ def sample_and_aggregate(  # type: ignore[overload-overlap]
     *,
     output: Literal[1] = 1,
     bounds: Bounds | None = None,
+    step: Number | None = None,
     blocks: int | None = None,
     metric: MetricChoice | None = None,
     aggregator: AggregatorChoice = "auto",
@@ -988,6 +988,7 @@ def sample_and_aggregate(
     *,
     output: int,
     bounds: EachBounds | None = None,
+    step: Number | NumberList | None = None,
     blocks: int | None = None,
     metric: MetricChoice | None = None,
     aggregator: AggregatorChoice = "auto",
@@ -1006,6 +1007,7 @@ def sample_and_aggregate(
     *,
     output: int = 1,
     bounds: EachBounds | None = None,
+    step: Number | NumberList | None = None,
     blocks: int | None = None,
     metric: MetricChoice | None = None,
     aggregator: AggregatorChoice | PointAggregatorName = "auto",
@@ -1028,6 +1030,8 @@ def sample_and_aggregate(
     program: a function of one block, ``"file.py:function"``, or an executable (``dither.sandbox.Executable``).
     output: how many numbers it returns.  bounds: their public range, one pair or a pair for each; answers outside are
         clamped.  default: what a block counts as that fails, is late or answers with something else.
+    step: the public grid of the answers, one number or one for each: 1 for whole numbers.  By default it is fine, and
+        blocks that agree need ``log(values on the grid) / epsilon`` of them to tell their answer from all others.
     space: where answers are no numbers but points: ``dither.Rankings(items)``, ``dither.Subsets(items)``, or any
         ``dither.MetricSpace.of(points, distance)``; then there are no bounds, and a point is released.
     blocks: how many; by default a public rule.  Few blocks are large and answer well; many make the noise small.
@@ -1052,6 +1056,7 @@ def sample_and_aggregate(
         program,
         output=output,
         bounds=bounds,
+        step=step,
         blocks=blocks,
         metric=metric,
         aggregator=aggregator,
@@ -1128,7 +1133,10 @@ def _ask(
 
 
 if TYPE_CHECKING:
-    # The functions that are made of their queries: tests/core/test_typed_face.py compares them with what is made.
+    # The functions that are made of their queries: `make api` declares them, and by hand are those that need overloads
+    # or types of data of their own; tests/core/test_typed_face.py compares both with what is made.
+    from dither.made import *  # noqa: F403
+
     def cascade(  # noqa: D103
         data: Anything,
         *,
@@ -1140,20 +1148,6 @@ if TYPE_CHECKING:
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
     ) -> Release[Released, Released]: ...
-
-    def correlation(  # noqa: D103
-        data: Columns,
-        *,
-        bounds: SeveralBounds | None = None,
-        step: Number | None = None,
-        nulls: Nulls | None = None,
-        names: Sequence[str] | None = None,
-        epsilon: Number,
-        delta: Number = 0.0,
-        mechanism: MechanismChoice = "auto",
-        noise: NoiseChoice = "auto",
-        confidence: Confidence = 0.95,
-    ) -> Release[float, Interval]: ...
 
     def counting_queries(  # noqa: D103
         data: Columns | Entries,
@@ -1267,49 +1261,6 @@ if TYPE_CHECKING:
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
     ) -> Release[Numbers, Intervals]: ...
-
-    def pair_covariance(  # noqa: D103
-        data: Columns,
-        *,
-        bounds: SeveralBounds | None = None,
-        step: Number | None = None,
-        nulls: Nulls | None = None,
-        names: Sequence[str] | None = None,
-        ddof: Literal[0, 1] = 0,
-        epsilon: Number,
-        delta: Number = 0.0,
-        mechanism: MechanismChoice = "auto",
-        noise: NoiseChoice = "auto",
-        confidence: Confidence = 0.95,
-    ) -> Release[float, Interval]: ...
-
-    def std(  # noqa: D103
-        data: Column,
-        *,
-        bounds: Bounds | None = None,
-        step: Number | None = None,
-        nulls: Nulls | None = None,
-        ddof: Literal[0, 1] = 0,
-        epsilon: Number,
-        delta: Number = 0.0,
-        mechanism: MechanismChoice = "auto",
-        noise: NoiseChoice = "auto",
-        confidence: Confidence = 0.95,
-    ) -> Release[float, Interval]: ...
-
-    def winsorised_mean(  # noqa: D103
-        data: Column,
-        *,
-        bounds: Bounds | None = None,
-        step: Number | None = None,
-        nulls: Nulls | None = None,
-        share: Number = Fraction(1, 10),
-        epsilon: Number,
-        delta: Number = 0.0,
-        mechanism: MechanismChoice = "auto",
-        noise: NoiseChoice = "auto",
-        confidence: Confidence = 0.95,
-    ) -> Release[float, Interval]: ...
 
 else:
 

@@ -38,7 +38,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from dither.errors import DitherError, InvalidArgument, UnknownField
 from dither.numbers import exact
-from dither.plain import Given, without_contents
+from dither.plain import Given, Json, without_contents
 
 if TYPE_CHECKING:
     from typing import _SpecialForm
@@ -125,6 +125,12 @@ def text(longest: int = 200) -> Form:
     return Annotated[str, limits, says(f"must be a text of 1 to {longest} characters")]
 
 
+def digest() -> Form:
+    """A hash of the ledger."""
+    digits = Field(strict=True, pattern="^[0-9a-f]{64}$")
+    return Annotated[str, digits, says("must be a hash of 64 characters, 0 to 9 and a to f, as the ledger shows it")]
+
+
 def choice(*options: str, sentence: str = "") -> Form:
     """One of some texts."""
     return Annotated[Literal.__getitem__(options), says(sentence or f"must be one of {', '.join(options)}")]
@@ -159,9 +165,13 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
             raise InvalidArgument("", value, f"must be {_within('a number', least, most)}")
         return value
 
-    limits = {"minimum": least, "maximum": most, "exclusiveMinimum": above}
-    schema = {"type": "number"} | {name: one for name, one in limits.items() if one is not None}
-    return Annotated[Any, PlainValidator(checked), WithJsonSchema(schema)]
+    return Annotated[Any, PlainValidator(checked), WithJsonSchema({"type": "number"} | limits(least, most, above))]
+
+
+def limits(least: float | None, most: float | None, above: float | None = None) -> dict[str, Json]:
+    """The limits of a number, as JSON Schema names them."""
+    given = {"minimum": least, "maximum": most, "exclusiveMinimum": above}
+    return {name: one for name, one in given.items() if one is not None}
 
 
 def listed(of: Form, most: int, least: int = 0, what: str = "values") -> Form:
@@ -297,13 +307,15 @@ def first_problem(refused: ValidationError, payload: Given) -> Problem:
         below: Path = (int(cause.argument) if is_list(given) else cause.argument,) if cause.argument else ()
         return Problem((*path, *below), cause.given, cause.accepted)
     if isinstance(cause, DitherError):
-        raise cause
+        raise cause from None  # as the house says it, without what pydantic makes of it
     if first["type"] == "missing":
         return Problem(
             (*path, first["loc"][-1]),
             None,
             f"{MISSING}: {given['kind']} needs it" if isinstance(given, dict) and "kind" in given else MISSING,
         )
+    if first["type"] == "too_long":
+        return Problem(path, given, f"must have at most {first['ctx']['max_length']} entries")
     return Problem(path, given, _SENTENCES.get(first["type"], first["msg"].replace("Input should be", "must be")))
 
 

@@ -7,14 +7,18 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
 from dither.errors import InvalidArgument
 from dither.mechanisms import largest_local, noise_design
-from dither.mechanisms.choice import named_noise
+from dither.mechanisms.choice import named_noise, prepare
+from dither.mechanisms.descent import Descent, descend
+from dither.noise.heavy_tails import PowerLaw
+from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants
+from dither.noise.pair_divergence import Enclosed, Logistic
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
 from dither.queries.block_diagnostics import BlockAccuracy, Separation, block_accuracy, cluster_separation
@@ -23,6 +27,7 @@ from dither.queries.programs import Program
 from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import no_query
 from dither.sensitivity.ladder import Algorithm
+from dither.sensitivity.levels import Levels
 from dither.sources.graph import Graph
 from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, facts_of, key_of, pairs_of, refuted
 from dither.statistics.local import exact_local_sensitivity
@@ -33,7 +38,19 @@ if TYPE_CHECKING:
     from dither.release import B, Released, V
     from dither.session.graphs import GraphSession
     from dither.session.session import Session
-    from dither.typing import Anything, Array, ArrowTable, Columns, Filter, GroupKey, Mixed, Names, NoiseChoice, Number
+    from dither.typing import (
+        Anything,
+        Array,
+        ArrowTable,
+        Columns,
+        Filter,
+        GroupKey,
+        MechanismChoice,
+        Mixed,
+        Names,
+        NoiseChoice,
+        Number,
+    )
 
 Data = TypeVar("Data")
 Dataset = TypeVar("Dataset", bound=Hashable)
@@ -140,6 +157,11 @@ class ErrorFloor:
     probability: float
     """On the data or on that neighbour the error is smaller than ``error`` at most this often, whatever is released."""
 
+    @property
+    def expected_error(self) -> float:
+        """On the data or on that neighbour the expected error is at least this; quotes name its mean under a prior."""
+        return 2.0 * self.error * (1.0 - self.probability)
+
 
 def floor(
     query: Query[V, B, D, F, R], data: D | Session | GraphSession, *, epsilon: Number, delta: Number = 0.0
@@ -164,7 +186,7 @@ def floor(
 
 def rows(session: Session, columns: Sequence[str], *, where: Filter | None = None) -> ArrowTable:
     """The declared columns of the selected records as an Arrow table: what a program or a clustering computes on."""
-    return session.inspected_rows(columns, where=where)
+    return session._inspected_rows(columns, where=where)
 
 
 def blocks(query: Program, data: Mixed, *, sizes: Iterable[int] | None = None, draws: int = 100) -> list[BlockAccuracy]:
@@ -220,12 +242,12 @@ def _groups(
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
         raise no_query(query)
-    if hasattr(data, "inspected_groups"):
-        return cast("Session", data).inspected_groups(query, where=where, by=by)
+    if hasattr(data, "_inspected_groups"):
+        return cast("Session", data)._inspected_groups(query, where=where, by=by)
     if where is not None or by is not None:
         raise InvalidArgument("where", where or by, "is for a session on a table: leave it out")
-    if hasattr(data, "inspected"):
-        statistic, records = cast("GraphSession", data).inspected(query)
+    if hasattr(data, "_inspected"):
+        statistic, records = cast("GraphSession", data)._inspected(query)
         return statistic, {(): records}
     if not isinstance(query, StatisticQuery):
         raise InvalidArgument("query", query.name, "must be a query that is one statistic")
@@ -264,20 +286,33 @@ def unfit_pairs(
     *,
     epsilon: Number,
     delta: Number = 0.0,
+    noise: NoiseChoice | Literal["logistic"] = "laplace",
 ) -> list[tuple[Dataset, Dataset]]:
-    """The neighbours between which Laplace noise made by hand is not private: COQ17 Theorem 8, corrected.
+    """The neighbours between which noise made by hand is not private: COQ17 Theorem 8, corrected, and Remark 9.
 
     mechanism: for each dataset its value and the scale of its noise.
+    noise: the law of all of them: a name or an object such as ``dither.Cauchy(gamma=2)``, or "logistic".
+
+    Pairs that are not listed are proved to be private, in closed form or in interval arithmetic.  One that is so near
+    the limit that the proof does not end is listed.
 
     >>> unfit_pairs({"x": (3, 2.0), "y": (4, 2.1)}, [("x", "y")], epsilon=1.0, delta=1e-6)
     []
     >>> unfit_pairs({"x": (3, 2.0), "y": (4, 4.0)}, [("x", "y")], epsilon=1.0, delta=1e-6)
     [('x', 'y')]
+    >>> unfit_pairs({"x": (3, 8.0), "y": (4, 9.0)}, [("x", "y")], epsilon=1.0, noise="student")
+    []
     """
+    law = Logistic() if noise == "logistic" else named_noise(noise)
+    if not isinstance(law, Enclosed):
+        raise InvalidArgument("noise", noise, 'must be the name of a noise, a noise object or "logistic"')
+    if isinstance(law, PowerLaw) and law.p is None:
+        raise InvalidArgument("noise", noise, "must be one with its exponent, such as dither.PowerLaw(p=4)")
     exactly: dict[Hashable, tuple[Fraction, Fraction]] = {
         one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()
     }
-    found = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta))
+    closed_form = isinstance(law, Laplace)
+    found = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta), None if closed_form else law)
     return cast("list[tuple[Dataset, Dataset]]", found)
 
 
@@ -287,11 +322,17 @@ def largest_lambdas(
     epsilon: Number,
     delta: Number,
     alpha: Number | Callable[[Hashable], Number] = Fraction(1, 2),
+    noise: NoiseChoice = "laplace",
 ) -> dict[Hashable, float]:
-    """The largest parameters (one over the scale) of Laplace noise for each dataset: COQ17 Theorem 8, corrected.
+    """The largest parameters (one over the scale) of noise for each dataset: COQ17 Theorem 8, corrected.
 
-    space: all datasets and their neighbours.  alpha: the share of epsilon for shifts, above 0 and below 1; what is left
-        is for scales that differ.  One number, or a function of a dataset.  Infinite where no noise is needed.
+    space: all datasets and their neighbours.
+    alpha: the share of the loss for shifts, above 0 and below 1; what is left is for scales that differ.  A number or
+        a function of a dataset.
+    noise: the law; with "power_law", "cauchy" and "student" delta may be 0 (Remark 9).  The share is one of the largest
+        shift between neighbours whose noise has one scale, which for Laplace noise is epsilon.
+
+    Infinite where no noise is needed.
 
     >>> import dither as dt
     >>> chain = dt.FiniteSpace(range(4), neighbours="chain", value=lambda k: [0, 1, 2, 12][k])
@@ -303,15 +344,82 @@ def largest_lambdas(
     shares = [exact(alpha(one) if callable(alpha) else alpha, "alpha") for one in listed]
     if not all(0 < one < 1 for one in shares):
         raise InvalidArgument("alpha", alpha, "must be a share above 0 and below 1")
-    loss = Loss.asked(epsilon, delta)
-    if loss.is_pure:
-        raise InvalidArgument("delta", delta, "must be above 0: pure Laplace noise has one scale for all datasets")
+    loss, law = Loss.asked(epsilon, delta), named_noise(noise)
+    if law is None:
+        raise InvalidArgument("noise", noise, "must be the name of a noise or a noise object")
+    if loss.is_pure and not law.pure:
+        raise InvalidArgument("delta", delta, f"must be above 0: pure {law.name} noise has one scale for all datasets")
+    # A power law whose exponent was left open has the one that serves this loss best.
+    law = law.point(loss).law
     number = {one: place for place, one in enumerate(listed)}
     near: list[list[int]] = [[] for _ in listed]
     for here, there in space.pairs:
         near[number[here]].append(number[there])
-    scales = noise_design.least_scales([float(space.local_sensitivity(one)) for one in listed], near, shares, loss)
+    local = [float(space.local_sensitivity(one)) for one in listed]
+    scales = noise_design.least_scales(local, near, shares, loss, law)
     return {one: 1 / scale if scale else math.inf for one, scale in zip(listed, scales, strict=True)}
+
+
+def descent(
+    levels: Levels | FiniteSpace,
+    at: Hashable,
+    *,
+    epsilon: Number,
+    delta: Number,
+    step: Number = 1,
+) -> Descent:
+    """COQ17's Algorithm 1 step by step, as its Figure 9 shows it: levels from the highest down to that of the data.
+
+    levels: public levels, whose sensitivities are multiples of ``step``; then ``at`` is the number of a level.  Or a
+        finite space, whose levels are its local sensitivities; then ``at`` is a dataset of it.
+
+    For comparison.  ``LargestLocal`` computes the same bound from a ladder, which is sound where the printed algorithm
+    is not; ``Descent.unfit`` names related levels between which the printed one is not private.
+
+    >>> import dither as dt
+    >>> print(descent(dt.Levels([1, 2, 3, 4]), 3, epsilon=5.0, delta=1 / 2000, step=2.5))
+    t = epsilon / ln(1/delta) = 0.657817
+    L_4 = 10, tau_4 = 3, l_4 = 4
+      lambda_4 = epsilon/(2 L_4) = 0.25
+    L_3 = 7.5, tau_3 = 2, l_3 = 4
+      lambda_3 = min(epsilon/(2 L_3), lambda_4 (1 + t/2)) = 0.332227
+    scale of the noise 1/lambda_3 = 3.00999
+    """
+    loss, size = Loss.asked(epsilon, delta), exact(step, "step")
+    if size <= 0:
+        raise InvalidArgument("step", step, "must be a positive number")
+    if isinstance(levels, FiniteSpace):
+        return descend(levels.statistic.levels, levels.level(at), loss, levels.statistic.answers.step)
+    if not isinstance(levels, Levels):
+        raise InvalidArgument("levels", levels, "must be Levels(...) or a FiniteSpace(...)")
+    if not isinstance(at, int) or isinstance(at, bool):
+        raise InvalidArgument("at", at, f"must be the number of a level, from 1 to {levels.count}")
+    return descend(levels, at, loss, size)
+
+
+def noise_scale(
+    query: Query[V, B, D],
+    data: D | Session | GraphSession,
+    *,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+) -> float:
+    """The scale of the noise that a mechanism adds on these data, in their own units: COQ17's amplitude 1/lambda.
+
+    For mechanisms that add noise of one scale: worst_case, smooth, largest_local.  Without an interval.
+
+    >>> import dither as dt
+    >>> round(noise_scale(dt.ChainSum([10, 20, 30], step=1), 1, epsilon=0.5, mechanism="worst_case"), 6)
+    60.0
+    """
+    statistic, records = _resolved(query, data)
+    name, prepared = prepare(statistic, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise)
+    scale = prepared.noise_scale(records)
+    if scale is None:
+        raise InvalidArgument("mechanism", name, "must add noise of one scale, such as worst_case or smooth")
+    return float(statistic.answers.step * scale)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact
+from dither.numbers import plain as simplest
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """What JSON can say."""
@@ -25,6 +26,9 @@ Payload: TypeAlias = "str | SupportsFloat | datetime.date | Sequence[Payload] | 
 """What ``plain`` makes JSON of; also arrays, which have ``tolist``."""
 JsonObject: TypeAlias = "dict[str, Json]"
 T = TypeVar("T")
+
+MOST_ANSWERED = 400
+"""Of a number in an answer, exponents counted: it may be any float, and counts in graphs are as large."""
 
 
 def unchanged(value: T) -> T:
@@ -51,11 +55,31 @@ def json_number(value: Number) -> float | str:
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def finite_number(value: float | Decimal | Fraction) -> int | float:
-    """A finite number of JSON, whole ones as such."""
+def as_float(value: Decimal) -> float | Decimal:
+    """The float that prints as this decimal; where none does, the decimal, which keeps its digits.
+
+    >>> as_float(Decimal("0.10")), as_float(Decimal("0.12345678901234567890"))
+    (0.1, Decimal('0.12345678901234567890'))
+    """
+    nearest = float(value)
+    return nearest if Decimal(repr(nearest)) == value else value
+
+
+def answered_number(value: Number) -> float | str | Decimal:
+    """A number of strict JSON, with all digits of a decimal that a client reads."""
+    if isinstance(value, Decimal) and value.is_finite() and len(str(value)) <= MOST_ANSWERED >= abs(value.adjusted()):
+        return as_float(value)
+    return json_number(value)
+
+
+def finite_number(value: float | Decimal | Fraction) -> int | float | Decimal:
+    """A finite number with all of its digits, whole ones as such; a fraction such as 1/3 as the nearest float."""
     try:
         if math.isfinite(value):
-            return int(value) if value == int(value) else float(value)
+            if value == int(value):
+                return int(value)
+            digits = simplest(value) if isinstance(value, Fraction) else value
+            return as_float(digits) if isinstance(digits, Decimal) else float(digits)
     except (TypeError, ValueError, OverflowError):
         pass
     raise InvalidArgument("value", value, "must be a finite number")

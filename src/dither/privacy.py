@@ -7,13 +7,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dither.errors import InvalidArgument
 from dither.numbers import Number, ball, exact, lower_float, precision, upper_float
 
 if TYPE_CHECKING:
     from dither.plain import JsonObject
+
+
+FilterName: TypeAlias = Literal["basic", "advanced"]
+FILTERS: tuple[FilterName, ...] = get_args(FilterName)
+"""The rules by which losses add up under a budget."""
 
 
 class Neighbours(enum.Enum):

@@ -70,6 +70,10 @@ class Release(Generic[V_co, B_co]):
     """The name that a statement gave to the question (``AS name``)."""
     claim: str | None = None
     """What the guarantee rests on beside the proofs of the library: a claim of the author of a function."""
+    derived_from: int | None = None
+    """The charge of the ledger whose release this was computed from, at no loss of its own; None: from the records.
+
+    A server tells an analyst its place in their own history, and 0 where somebody else paid for it."""
 
     calibration = older_name("mechanism")
     if not TYPE_CHECKING:  # Release[float] leaves its interval open, which typing's own does not allow before 3.13
@@ -99,6 +103,7 @@ class Release(Generic[V_co, B_co]):
             **({} if self.alias is None else {"alias": self.alias}),
             **({} if self.group is None else {"group": plain(self.group, unchanged)}),
             **({} if self.claim is None else {"claim": self.claim}),
+            **({} if self.derived_from is None else {"derived_from": self.derived_from}),
             "reason": self.reason,
         }
 
@@ -121,6 +126,7 @@ class Release(Generic[V_co, B_co]):
             alias=payload.get("alias"),
             group=None if group is None else dict(group),
             claim=payload.get("claim"),
+            derived_from=payload.get("derived_from"),
         )
 
     @property
@@ -131,7 +137,7 @@ class Release(Generic[V_co, B_co]):
         return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
-        return f"{self._summary()}{self._missing()}{self._claim()}"
+        return f"{self._summary()}{self._missing()}{self._derived()}{self._claim()}"
 
     def _summary(self) -> str:
         """Question, answer, interval and privacy loss."""
@@ -160,10 +166,13 @@ class Release(Generic[V_co, B_co]):
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}{self._claim()}>"
+        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}{self._derived()}{self._claim()}>"
 
     def _missing(self) -> str:
         return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
+
+    def _derived(self) -> str:
+        return "" if self.derived_from is None else f"; {derived_text(self.derived_from)}"
 
     def _claim(self) -> str:
         return "" if self.claim is None else f"; {self.claim}"
@@ -177,7 +186,8 @@ class Release(Generic[V_co, B_co]):
         return list(zip(labels, self.value, ends, strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._missing()}{self._claim()}"
+        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._missing()}{self._derived()}"
+        note += self._claim()
         if self.value is not None:
             note += self._reason()
         note_text = f"<br><small>{html.escape(note)}</small>"
@@ -327,6 +337,11 @@ def _key_text(release: Release) -> str:
 
 def _tupled(value: Json) -> Released:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
+
+
+def derived_text(entry: int) -> str:
+    """In words, which release an answer was computed from."""
+    return f"computed from the release of charge {entry}" if entry else "computed from a release that another paid for"
 
 
 def formatted_all(numbers: Hashable) -> str:

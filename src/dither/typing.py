@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, Required, SupportsFloat, Ty
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dither import mechanism_names
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from dither.procedures.aggregate import Aggregator
     from dither.procedures.executor import Executor
     from dither.procedures.metrics import Metric
+    from dither.quotes.graph_priors import GraphPrior
     from dither.quotes.priors import Prior
     from dither.sandbox.programs import Executable, Function
     from dither.sources import predicates
@@ -113,6 +116,8 @@ Entries: TypeAlias = Array | Listed[Hashable] | Series
 """One column of entries of any type."""
 Columns: TypeAlias = Array | Frame | Mapping[str, Column] | Sequence[Sequence[SupportsFloat | None]] | Sequence[Array]
 """Several columns: a two-dimensional array, a frame, a mapping of names to columns, or a list of rows."""
+EdgeList: TypeAlias = Array | Frame | Listed[Sequence[SupportsFloat | str | None] | Array]
+"""The edges of a graph: an array, a frame or a list, with a row of two vertices for each."""
 Mixed: TypeAlias = Array | Frame | Named | Listed[Hashable] | Listed[Sequence[Hashable]] | Sequence[Array]
 """Rows for a program: as ``Columns``, with entries of any type."""
 ColumnData: TypeAlias = Column | Frame | Named
@@ -126,20 +131,7 @@ Anything: TypeAlias = object
 
 # --- how an answer is made ----------------------------------------------------------------------------------
 
-MechanismName: TypeAlias = Literal[
-    "auto",
-    "inverse",
-    "k_norm",
-    "ladder",
-    "largest_local",
-    "noisy_histogram",
-    "noisy_local",
-    "propose_test",
-    "smooth",
-    "smoothed_ladder",
-    "stable",
-    "worst_case",
-]
+MechanismName: TypeAlias = mechanism_names.MechanismName
 """The registered mechanisms, and "auto"."""
 NoiseName: TypeAlias = Literal["auto", "cauchy", "gaussian", "laplace", "power_law", "student"]
 """The noises, and "auto"."""
@@ -159,6 +151,10 @@ NeighboursName: TypeAlias = Literal[
 """The neighbour relations of ``dither.Neighbours``."""
 FilterName: TypeAlias = Literal["basic", "advanced"]
 """The rules that guard a budget."""
+CountingName: TypeAlias = Literal["basic", "advanced", "fixed"]
+"""How questions are counted that fit into a budget: by a rule that guards it, or as a batch fixed in advance."""
+CompositionName: TypeAlias = Literal["auto", "basic", "advanced", "optimal", "heterogeneous", "zcdp", "dp-accounting"]
+"""How privacy losses are composed."""
 
 # --- questions of a table -----------------------------------------------------------------------------------
 
@@ -269,6 +265,18 @@ class AskOptions(LossOptions, HowOptions, total=False):
     """The options of a question about data in memory, or about a graph."""
 
 
+class GraphOptions(HowOptions, total=False):
+    """How an answer about a graph is made, and what is publicly known about its edges."""
+
+    prior: GraphPrior | None
+
+
+class GraphKnownOptions(AskOptions, total=False):
+    """The same of a graph, with what is publicly known about its edges."""
+
+    prior: GraphPrior | None
+
+
 class SqlOptions(LossOptions, KnownOptions, total=False):
     """The options of SQL, which says itself which rows and groups it is about."""
 
@@ -298,7 +306,7 @@ class RemoteOptions(TypedDict, total=False):
     mechanism: MechanismName
     noise: NoiseName
     confidence: Confidence
-    prior: Prior | None
+    prior: Prior | GraphPrior | None
     rows: int | None
     dataset: str | None
 
@@ -306,6 +314,27 @@ class RemoteOptions(TypedDict, total=False):
 class RemoteQuoteOptions(RemoteOptions, total=False):
     """The options of a quote by a server."""
 
+    where: str | None
+    by: Names | None
+    again: bool
+
+
+class RemoteSqlQuoteOptions(RemoteOptions, total=False):
+    """The options of a quote for SQL by a server."""
+
+    again: bool
+
+
+class RemoteLeastEpsilonOptions(TypedDict, total=False):
+    """The options of a quote by a server, without its epsilon."""
+
+    delta: Number
+    mechanism: MechanismName
+    noise: NoiseName
+    confidence: Confidence
+    prior: Prior | None
+    rows: int | None
+    dataset: str | None
     where: str | None
     by: Names | None
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import dither as dt
+from dither.queries.plan import Options
 
 POINTS = np.vstack([np.full((4000, 2), 0.25), np.full((4000, 2), 0.75)]) + np.linspace(-0.02, 0.02, 16_000).reshape(
     -1, 2
@@ -98,10 +99,23 @@ def test_bounds_are_not_optional():
         dt.kmeans(POINTS, k=2, **PRICE)
 
 
+@pytest.mark.parametrize(
+    "query", [dt.KMeans(["a", "b"], k=2), dt.GaussianMixture(["a", "b"], k=2)], ids=["k", "mixture"]
+)
+def test_a_quote_and_its_release_name_the_same_mechanism(query):
+    """Also where only the run decides from where the passes begin."""
+    columns = {"a": dt.Real(0, 1), "b": dt.Real(0, 1)}
+    for points in (POINTS, POINTS[::40]):
+        data = {"a": points[:, 0], "b": points[:, 1]}
+        session = dt.open(data, columns=columns, rows=len(points), budget=dt.Budget(10.0, 1e-4))
+        assert session.ask(query, **PRICE).mechanism == session.quote(query, **PRICE).mechanism == "private passes"
+
+
 def test_few_points_go_without_a_certificate():
     """A public decision: two hundred points cannot be certified, but they are answered."""
     release = dt.kmeans(POINTS[::40], k=2, bounds=(0, 1), **PRICE)
-    assert release.mechanism in {"noisy histogram", "public centres"}
+    query = dt.KMeans(k=2, bounds=(0, 1))
+    assert query.plan(query.shape(POINTS[::40]), Options.asked(**PRICE)).procedure.average is None
     assert np.isfinite(np.array(release.value)).all()
 
 

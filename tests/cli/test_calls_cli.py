@@ -221,12 +221,16 @@ def test_a_graph_of_a_server_is_asked_and_quoted_by_the_same_calls(folder, tmp_p
         server.stop()
 
 
-def test_graphs_are_quoted_without_priors(folder):
-    """Their errors hold for all graphs; the message says so."""
-    for words in (("--prior", "normal:0:1"), ("--rows", "5")):
-        done = run("quote", folder / "friends.toml", "triangles()", "--epsilon", 1, *words)
-        assert done.exit_code == 2
-        assert "upper bounds for all" in done.stderr
-    done = run("quote", folder / "friends.toml", "triangles()", "--target-error", 5)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--epsilon", 1, "--prior", "normal:0:1"), "prior must be ErdosRenyi(...) or DegreeSequence(...) for a graph"),
+        (("--epsilon", 1, "--rows", "5"), "rows is not used for a graph"),
+        (("--target-error", 5), "target_error is not used for a graph"),
+    ],
+)
+def test_graphs_are_quoted_under_priors_of_graphs(folder, words, message):
+    """What does not apply to a graph is named."""
+    done = run("quote", folder / "friends.toml", "triangles()", *words)
     assert done.exit_code == 2
-    assert "upper bounds for all" in done.stderr
+    assert message in done.stderr

@@ -93,3 +93,22 @@ def test_bad_options_are_named(schema):
     assert "must be one query" in refused(schema, f"{MEDIAN}, avg(total_pay)", "--target-error", "5")
     assert "rows" in refused(schema, MEDIAN, "--epsilon", "1", "--where", "year = 2011", *PRIOR)
     assert "must be at least 3e+05" in refused(schema, MEDIAN, "--target-error", "500")
+
+
+def test_a_count_that_a_stored_histogram_answers_is_free(tmp_path):
+    """Beside the schema's ledger, or in one that is named; --again quotes the fresh answer."""
+    schema = tmp_path / "pay.toml"
+    schema.write_text(SCHEMA.replace("not-there.csv", "pay.csv").replace("rows = 40000\n", ""))
+    (tmp_path / "pay.csv").write_text("year,total_pay\n" + "2011,1\n2012,2\n" * 50)
+    asked = ("count(*)", "--where", "total_pay >= 2", "--epsilon", "0.5")
+    assert quoted(str(schema), *asked)["epsilon"] == 0.5
+    done = CliRunner().invoke(main, ["ask", str(schema), "histogram(total_pay, 0, 2, 600000)", "--epsilon", "0.5"])
+    assert done.exit_code == 0, done.output
+    free = quoted(str(schema), *asked)
+    assert (free["epsilon"], free["quotes"][0]["derived_from"]) == (0, 2)
+    assert quoted(str(schema), *asked, "--ledger", str(tmp_path / "pay.ledger")) == free
+    assert quoted(str(schema), *asked, "--again")["epsilon"] == 0.5
+    answered = CliRunner().invoke(main, ["ask", str(schema), *asked])
+    assert "free: computed from the release of charge 2; --again pays for a new answer" in answered.output
+    assert "spent epsilon 0.5" in answered.output
+    assert CliRunner().invoke(main, ["quote", str(schema), *asked, "--ledger", str(tmp_path / "none")]).exit_code == 2

@@ -109,6 +109,9 @@ def test_a_dry_run_tries_the_program_and_charges_nothing(shops, isolated):
     assert code == 0, output
     plan = json.loads(output.splitlines()[-1])["plan"]
     assert (plan["blocks"], plan["aggregator"], plan["epsilon"]) == (40, "median", 1.0)
+    assert "40 blocks are too few" in plan["advice"]
+    code, output = called(shops, *RUN, "--epsilon", "20", "--step", "0.5", "--step", "1", "--dry-run", "--json")
+    assert "advice" not in json.loads(output.splitlines()[-1])["plan"], output
     broken = [one.replace("middle", "broken") for one in RUN]
     code, output = called(shops, *broken, "--epsilon", "1", "--dry-run")
     assert code == 2

@@ -16,6 +16,13 @@ from dither import typing
 PLANNING = "planning is plan(facts, options) and asking is dt.ask(query, data) for every query; it was not documented"
 REMOVED: dict[str, str] = {
     "dither.Session.inspected": "served dt.inspect alone, which takes where= and by= since and has other means",
+    **dict.fromkeys(
+        (
+            *(f"dither.Session.{name}" for name in ("answer", "answer_statement", "answers", "close_source")),
+            *(f"dither.GraphSession.{name}" for name in ("answer", "answers", "close_source", "inspected")),
+        ),
+        "a part of ask, sql, close and dt.inspect that only dither calls; it was not documented",
+    ),
     "dither.KMeans.planned": PLANNING,
     "dither.KMeans.released": PLANNING,
     "dither.KMeans.plan(records)": PLANNING,

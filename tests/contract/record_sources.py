@@ -293,7 +293,7 @@ def asked(given: dict[str, Any], columns: dict[str, Any], **options: Any) -> Ite
         try:
             yield session
         finally:
-            session.close_source()
+            session._close_source()
 
 
 def some(test: str, *few: int) -> list[str]:

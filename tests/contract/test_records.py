@@ -242,7 +242,7 @@ def test_sums_of_two_columns_in_groups(name, place):
     (first, declared), (second, dropping) = real(3.0), real("drop")
     query = dt.LeastSquares(("v", "w"))
     with asked(given, {"v": first, "w": second, "g": dt.Integer(0, 3)}) as session:
-        statistic, found = session.inspected_groups(query, by="g")
+        statistic, found = session._inspected_groups(query, by="g")
         for key in range(4):
             steps = [
                 (declared.steps(one), dropping.steps(other))

@@ -107,7 +107,7 @@ def test_texts_without_utf8(where, place, monkeypatch):
 
 def test_entries_that_are_converted_together(monkeypatch):
     """One number beyond doubles makes the conversion of all of them fail, or warn."""
-    monkeypatch.setattr(columns, "_untyped", lambda data: np.asarray(data, dtype=np.float64))
+    monkeypatch.setattr(columns, "_untyped", lambda data, read: np.asarray(data, dtype=np.float64))
     assert fails(texts.test_an_entry_of_a_list_or_of_objects_is_read_by_itself, 10**400)
     assert fails(texts.test_an_entry_of_a_list_or_of_objects_is_read_by_itself, np.longdouble("1e4000"))
 

@@ -3,26 +3,37 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from annotations import vague_annotations
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "dither"
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "dither"
+LABORATORY = ROOT / "lab" / "src" / "dither_lab"
 MOST_VAGUE = 266
 """Annotations with ``Any`` or ``object``, themselves or behind an alias.  This may only fall; 300 is the aim.
 
 An alias says in its docstring why it stands for anything; what else is left takes what users or records give it, and
 looks at it before it is used.
 """
+MOST_VAGUE_IN_LABORATORY = 660
+"""The same for the laboratory, which no program of a user calls; docs/typing.md says what they are."""
 MOST_OVERRIDES = 0
 """``type: ignore[override]``: a read-only property under ``TYPE_CHECKING`` in the base class needs none."""
 
 
-def test_annotations_say_something():
+@pytest.mark.parametrize(
+    ("package", "most"),
+    [(PACKAGE, MOST_VAGUE), (LABORATORY, MOST_VAGUE_IN_LABORATORY)],
+    ids=["the product", "the laboratory"],
+)
+def test_annotations_say_something(package, most):
     """Counted through aliases; the limit falls with the count."""
-    found = vague_annotations(PACKAGE)
+    found = vague_annotations(package)
     count = sum(map(len, found.values()))
     worst = sorted(found.items(), key=lambda one: -len(one[1]))[:5]
-    assert count <= MOST_VAGUE, worst
-    assert count > MOST_VAGUE - 40, f"only {count} are left: lower MOST_VAGUE"
+    assert count <= most, worst
+    assert count > most - 40, f"only {count} are left: lower the limit"
 
 
 def test_a_reason_stands_where_anything_is_taken():

@@ -1,9 +1,11 @@
 """Models of what comes in: paths in errors, exact numbers, and JSON Schema that says what is checked."""
 
+import traceback
 from decimal import Decimal
+from typing import Annotated
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 import dither as dt
 from dither.borders import (
@@ -20,8 +22,8 @@ from dither.borders import (
     tagged,
     whole,
 )
-from dither.errors import UnknownField
-from dither.interfaces.http.models import Ask, NewToken, Quote
+from dither.errors import InvalidText, UnknownField
+from dither.interfaces.http.models import Ask, Known, NewToken, Quote
 
 MEDIAN = {"kind": "median", "column": "pay"}
 ASKED = {"query": MEDIAN, "epsilon": Decimal("0.10")}
@@ -185,3 +187,24 @@ def test_the_json_schema_is_that_of_what_is_checked():
         "minItems": 2,
         "maxItems": 2,
     }
+
+
+def test_an_error_of_the_house_is_raised_without_what_pydantic_makes_of_it():
+    """One with a class of its own goes through as it is; its traceback shows no ValidationError."""
+
+    def refuse(_):
+        raise InvalidText("sql", "SELECT", "no such thing", 0, 1)
+
+    with pytest.raises(InvalidText, match="no such thing") as refused:
+        read_with(TypeAdapter(followed(number(), refuse)).validate_python, 1)
+    assert "ValidationError" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_hash_is_asked_for_in_words():
+    """And a list that is too long, too: no sentence of pydantic is shown."""
+    with pytest.raises(dt.InvalidArgument, match="known must be a hash of 64 characters, 0 to 9 and a to f"):
+        read(Known, {"known": "xyz"})
+    assert read(Known, {"known": "0" * 64}).known == "0" * 64
+    several = TypeAdapter(Annotated[list[int], Field(max_length=2)])
+    with pytest.raises(dt.InvalidArgument, match="a must have at most 2 entries"):
+        read_with(several.validate_python, [1, 2, 3], "a")

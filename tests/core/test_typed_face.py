@@ -10,20 +10,25 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_overloads
 
 import numpy as np
 import pytest
 
 import dither as dt
 import user_calls
-from conftest import missing
+from conftest import missing, trials
+from core.generated import generated, released_types
 from dither import api, typing
+from dither.accounting.composition import METHODS
 from dither.accounting.filters import FILTERS
 from dither.mechanisms.choice import NOISES
 from dither.mechanisms.norm_noise import VARIATES
 from dither.mechanisms.registry import mechanisms
+from dither.procedures.drawn_point import POINT_AGGREGATORS
+from dither.procedures.metrics import METRICS
 from dither.procedures.sample_aggregate import AGGREGATORS, SAMPLINGS
+from dither.queries.query import Query
 from dither.queries.registry import dataclass_fields, entries
 from dither.sandbox import Sandbox
 
@@ -131,94 +136,205 @@ def sessions() -> None:
 
 @dataclass(frozen=True)
 class Complaint:
-    """What a checker says about a line of a file."""
+    """What a checker says about a place in a file; columns begin with 0."""
 
     file: str
     line: int
+    column: int
     text: str
 
 
-@pytest.fixture
-def written(tmp_path):
-    """Both files of a user, and the wrong calls by line."""
-    calls = user_calls.wrong_calls()
-    first = user_calls.WRONG_HEAD.count("\n") + 1
-    (tmp_path / "wrong.py").write_text(
-        user_calls.WRONG_HEAD + "".join(f"{one}\n" for one in [*calls, user_calls.PLANTED]), encoding="utf-8"
-    )
-    (tmp_path / "right.py").write_text(user_calls.right_calls(RIGHT), encoding="utf-8")
-    assert len(calls) > 1_500
-    return tmp_path, dict(enumerate(calls, first)), first + len(calls)
+@dataclass(frozen=True)
+class Written:
+    """The files of a user: calls with a mistake by line, the same without it, and the documentation's examples."""
+
+    folder: Path
+    mistakes: dict[int, user_calls.Mistake]
+    planted: int
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all files."""
+        return [str(self.folder / name) for name in ("wrong.py", "without.py", "right.py")]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The files of a user."""
+    folder = tmp_path_factory.mktemp("user")
+    mistakes = user_calls.mistakes(every=bool(trials(0, 1)))
+    assert len(mistakes) > trials(1_500, 2_500)
+    calls = {
+        "wrong.py": [*(one.wrong for one in mistakes), user_calls.PLANTED],
+        "without.py": dict.fromkeys(one.right for one in mistakes),
+    }
+    for name, lines in calls.items():
+        text = "".join(user_calls.in_functions(list(lines)))
+        (folder / name).write_text(user_calls.HEAD + text, encoding="utf-8")
+    (folder / "right.py").write_text(user_calls.right_calls(RIGHT), encoding="utf-8")
+    places = user_calls.places(len(mistakes) + 1)
+    return Written(folder, dict(zip(places, mistakes, strict=False)), places[-1])
 
 
 def judged(complaints, written):
-    """Every wrong line has a complaint, the one with three mistakes has three, and no other line has any."""
-    folder, wrong, planted = written
-    of_wrong = [one.line for one in complaints if one.file == "wrong.py"]
-    accepted = [call for line, call in wrong.items() if line not in of_wrong]
-    assert not accepted, "accepted:\n" + "\n".join(accepted)
-    assert of_wrong.count(planted) == 3
-    assert min(of_wrong) >= min(wrong)
-    text = (folder / "right.py").read_text(encoding="utf-8").splitlines()
-    others = [f"{text[one.line - 1].strip()}\n    {one.text}" for one in complaints if one.file != "wrong.py"]
-    assert not others, "complaints about right calls:\n" + "\n".join(others)
+    """Every mistake has a complaint about it, the call with three has three, and nothing else has any."""
+    wrong = [one for one in complaints if one.file == "wrong.py"]
+    lines = [one.line for one in wrong]
+    found = [f"accepted: {each.wrong}" for line, each in written.mistakes.items() if line not in lines]
+    for one in wrong:
+        if one.line not in written.mistakes:
+            found += [] if one.line == written.planted else [f"in line {one.line}: {one.text}"]
+        elif not is_about(one, written.mistakes[one.line]):
+            found.append(f"something else, of {written.mistakes[one.line].wrong}: {one.column} {one.text}")
+    text = {Path(file).name: Path(file).read_text(encoding="utf-8").splitlines() for file in written.files}
+    for one in complaints:
+        if one.file != "wrong.py":
+            call = text[one.file][one.line - 1].strip() if one.file in text else one.line
+            found.append(f"a right call of {one.file}: {call}: {one.text}")
+    assert not found, "\n".join(found)
+    assert lines.count(written.planted) == 3
 
 
-def test_mypy_rejects_every_wrong_call_and_no_right_one(written):
-    """As strict as it can be; in the documentation's examples functions have no annotations."""
-    folder = written[0]
-    (folder / "mypy.ini").write_text(
-        "[mypy]\nstrict = True\nignore_missing_imports = True\npretty = False\n", encoding="utf-8"
-    )
+def is_about(complaint, mistake):
+    """It points at the argument or names it, or the call has overloads of which none fits."""
+    start, end = (user_calls.INDENT + one for one in (mistake.start, mistake.end))
+    named = f'"{mistake.argument}"' in complaint.text
+    return start <= complaint.column < end or named or mistake.has_overloads or "No overload" in complaint.text
+
+
+def test_mypy_rejects_every_mistake_and_no_right_call(written):
+    """By the settings of this tree, which are strict, and so with what it remembers of the packages there."""
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / ".mypy_cache" / "users", "wrong.py", "right.py"],
-        cwd=folder,
+        [sys.executable, "-m", "mypy", "--show-column-numbers", "--hide-error-context", *written.files],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1, done.stdout[-2_000:] + done.stderr[-2_000:]
-    found = (re.match(r"([^:]+):(\d+): error: (.*)", line) for line in done.stdout.splitlines())
-    judged([Complaint(Path(one[1]).name, int(one[2]), one[3]) for one in found if one], written)
+    found = [re.match(r"(.+?):(\d+):(\d+): error: (.*)", line) for line in done.stdout.splitlines()]
+    judged([Complaint(Path(one[1]).name, int(one[2]), int(one[3]) - 1, one[4]) for one in found if one], written)
 
 
-def test_pyright_rejects_every_wrong_call_and_no_right_one(written):
+def test_pyright_rejects_every_mistake_and_no_right_call(written):
     """By basedpyright, which brings its own node, in pyright's standard mode."""
     if importlib.util.find_spec("basedpyright") is None:
         missing("needs basedpyright (the extra dev)")
-    folder = written[0]
-    settings = {"typeCheckingMode": "standard", "include": ["wrong.py", "right.py"]}
-    (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    settings = {"typeCheckingMode": "standard", "include": [Path(one).name for one in written.files]}
+    (written.folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    words = ["--pythonpath", sys.executable, "--outputjson", "-p", str(written.folder)]
     done = subprocess.run(
-        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson", "-p", str(folder)],
-        cwd=folder,
+        [sys.executable, "-m", "basedpyright", *words],
+        cwd=written.folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    said = json.loads(done.stdout)["generalDiagnostics"]
+    said = [one for one in json.loads(done.stdout)["generalDiagnostics"] if one["severity"] == "error"]
+    starts = [one["range"]["start"] for one in said]
     judged(
         [
-            Complaint(Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
-            for one in said
-            if one["severity"] == "error"
+            Complaint(Path(one["file"]).name, start["line"] + 1, start["character"], one["message"])
+            for one, start in zip(said, starts, strict=True)
         ],
         written,
     )
 
 
+# --- what make api writes -------------------------------------------------------------------------------------
+
+
+def test_what_make_api_writes_is_as_the_registries_have_it():
+    """Functions that are made of queries and names of mechanisms: after a change `make api` writes both anew."""
+    for path, text in generated().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is not as the registries have it: run make api"
+
+
+def test_a_query_that_does_not_say_what_it_releases_is_named():
+    """The types of an answer are read off the bases of its class."""
+    assert released_types(dt.Std)[:2] == ("float", "Interval")
+    with pytest.raises(LookupError, match=r"Query does not say what it releases"):
+        released_types(Query)
+
+
+def test_complaints_about_something_else_are_noticed(written):
+    """Elsewhere on the line, about another argument; at the argument, or by its name, is right."""
+    mistake = user_calls.Mistake("dt.f(a, b=1)", "dt.f(a)", "b", 8, 11)
+    place = user_calls.INDENT
+    assert is_about(Complaint("wrong.py", 1, place + 10, "int is no text"), mistake)
+    assert is_about(Complaint("wrong.py", 1, place, 'Argument "b" is no text'), mistake)
+    assert not is_about(Complaint("wrong.py", 1, place + 5, 'Argument 1 to "f" is no text'), mistake)
+    text = Path(written.files[0]).read_text(encoding="utf-8").splitlines()
+    for line, one in written.mistakes.items():
+        assert text[line - 1][user_calls.INDENT :] == one.wrong
+
+
+def test_public_names_without_wrong_calls_are_few():
+    """Each has its reason, and is a public name; calls with overloads have an entry for each of them."""
+    named = dict(user_calls.public_names())
+    assert user_calls.UNCHECKED.keys() <= named.keys()
+    assert len(user_calls.UNCHECKED) <= 5
+    assert {"dt.belief", "dt.compose", "dt.Real", "dt.Graph", "dt.Normal", "dt.Budget", "dt.inspect.refute"} <= set(
+        named
+    )
+    targets = {one.wrong.partition("(")[0] for one in user_calls.mistakes()}
+    assert named.keys() - user_calls.UNCHECKED.keys() <= targets
+    for target, (called, forms) in user_calls.FORMS.items():
+        assert len(get_overloads(inspect.unwrap(called))) == len(forms), target
+
+
 # --- what is written by hand follows the registries ----------------------------------------------------------
 
 
+ACCEPTED = {
+    "NoiseName": {"auto", *NOISES},
+    "NeighboursName": {str(one) for one in dt.Neighbours},
+    "FilterName": set(FILTERS),
+    "CountingName": {*FILTERS, "fixed"},
+    "CompositionName": set(METHODS),
+    "AggregatorName": {"auto", *AGGREGATORS},
+    "PointAggregatorName": {"auto", *POINT_AGGREGATORS},
+    "SamplingName": set(SAMPLINGS),
+    "NormName": set(VARIATES),
+    "MetricChoice": set(METRICS),
+    "ConstantsName": {"exact", "paper"},
+    "Nulls": {"lower", "upper"},
+}
+"""The names that each type of ``dither.typing`` may have; those that no registry lists are asked for below."""
+ASKED = {
+    "CountingName": lambda name: dt.queries_within(dt.Loss(0.1), dt.Budget(1.0, 1e-6), filter=name),
+    "ConstantsName": lambda name: dt.inspect.admissible("cauchy", epsilon=1.0, constants=name),
+    "Nulls": lambda name: dt.median([1.0, None], bounds=(0, 2), epsilon=1.0, nulls=name),
+}
+"""A call that takes such a name."""
+
+
+def named_types():
+    """The names in every alias of ``dither.typing``, those in quotes included."""
+    tree = ast.parse(Path(inspect.getfile(typing)).read_text(encoding="utf-8"))
+    for node in (one for one in tree.body if isinstance(one, ast.AnnAssign)):
+        quoted = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        value = ast.parse(node.value.value, mode="eval") if quoted else node.value
+        for inner in ast.walk(value):
+            if isinstance(inner, ast.Subscript) and ast.unparse(inner.value) == "Literal":
+                listed = inner.slice.elts if isinstance(inner.slice, ast.Tuple) else [inner.slice]
+                yield node.target.id, {one.value for one in listed}
+
+
 def test_names_of_types_are_those_of_the_registries():
-    """A mechanism, noise or the like that is entered or renamed has to be in ``dither.typing`` too."""
-    assert set(get_args(typing.MechanismName)) == {"auto", *mechanisms()}
-    assert set(get_args(typing.NoiseName)) == {"auto", *NOISES}
-    assert set(get_args(typing.NeighboursName)) == {str(one) for one in dt.Neighbours}
-    assert set(get_args(typing.FilterName)) == set(FILTERS)
-    assert set(get_args(typing.AggregatorName)) == {"auto", *AGGREGATORS}
-    assert set(get_args(typing.SamplingName)) == set(SAMPLINGS)
-    assert set(get_args(typing.NormName)) == set(VARIATES)
+    """A noise or the like that is entered or renamed has to be in ``dither.typing`` too; `make api` adds mechanisms."""
+    assert dict(named_types()) == ACCEPTED
+    assert get_args(typing.NoiseName)[0] == "auto"  # (what is read above is what checkers see)
+    assert set(get_args(typing.MechanismName)) == {"auto", *mechanisms()}, "run make api"
+
+
+@pytest.mark.parametrize("alias", ASKED)
+def test_names_that_no_registry_lists_are_accepted(alias):
+    """Each of them, and no other."""
+    for name in ACCEPTED[alias]:
+        ASKED[alias](name)
+    with pytest.raises(dt.InvalidArgument):
+        ASKED[alias]("nonsense")
 
 
 def test_options_by_name_are_those_of_the_calls():
@@ -248,22 +364,11 @@ def made_declaration(entry):
     }
 
 
-def declaration(entry):
-    """What ``dither.api`` has to say about a function that is made of a query."""
-    data = {"column": "Column", "columns": "Columns", "graph": "Graph"}.get(entry.of, "Anything")
-    taken = [
-        f"{name}: {annotation}" + ("" if default is inspect.Parameter.empty else f" = {default!r}")
-        for name, (annotation, default) in made_declaration(entry).items()
-    ]
-    return f"def {entry.function}(data: {data}, *, {', '.join(taken)}) -> Release[...]: ..."
-
-
 def test_functions_that_are_made_of_queries_are_declared_as_they_are_made():
-    """``dither.api`` tells checkers the parameters of each, in order, with their types and defaults."""
+    """Checkers are told the parameters of each, in order, with their types and defaults (in stubs, simple ones)."""
     declared = user_calls.declared_functions()
     made = {one.function: one for one in entries().values() if one.has("function") and one.function not in vars(api)}
-    lacking = "\n".join(declaration(one) for name, one in made.items() if name not in declared)
-    assert declared.keys() == made.keys(), f"declare in dither.api, under TYPE_CHECKING:\n{lacking}"
+    assert declared.keys() == made.keys(), "run make api"
     for name, entry in made.items():
         expected = made_declaration(entry)
         for one in declared[name]:
@@ -276,7 +381,7 @@ def test_functions_that_are_made_of_queries_are_declared_as_they_are_made():
                 if arg.arg != "part":  # overloads
                     assert found[arg.arg] == annotation, (name, arg.arg)
                     assert (default is None) == (wanted is inspect.Parameter.empty), (name, arg.arg)
-                    if default is not None:
+                    if default is not None and ast.unparse(default) != "...":
                         assert eval(ast.unparse(default), vars(dt) | {"Fraction": Fraction}) == wanted  # noqa: S307
 
 

@@ -91,3 +91,10 @@ def test_every_curve_is_drawn():
         assert (PICTURES / f"{name}.svg").is_file()
     assert {one.curve for one in ENTRIES} - {None} <= kept().keys()
     assert json.loads((PICTURES / "curves.json").read_text(encoding="utf-8"))
+
+
+def test_files_of_the_laboratory_are_named_as_they_lie():
+    """Every path of the audit in a page starts at the root of the repository, and is there."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        for path in re.findall(r"`((?:[\w/-]*/)?audit/[\w/]+(?:\.py)?)", page.read_text(encoding="utf-8")):
+            assert (ROOT / path).exists(), (page.name, path)

@@ -5,18 +5,21 @@ import verdicts
 
 def test_the_page_is_rewritten_from_a_run():
     """Old rows go, cells are escaped, counts are those of the run, and what is around the tables stays."""
+    common = {"where": "Table 1", "paper says": "|x| <= 1", "rule": "r", "ours": "1", "why": ""}
     rows = [
-        {"paper": "v17", "where": "Table 1", "paper says": "|x| <= 1", "ours": "1", "verdict": "agrees", "why": ""},
-        {"paper": "errata", "where": "Lemma 2", "paper says": "b", "ours": "c", "verdict": "disagrees", "why": "no"},
+        common | {"paper": "v17", "verdict": "agrees"},
+        common | {"paper": "errata", "where": "Lemma 2", "verdict": "disagrees", "why": "no"},
     ]
     page = (
-        "before\n\n## Verdicts\n\n9 rows: 7 agree, 1 agree with a correction, 1 disagree (0 of them errata).\n\n"
+        "before\n\n## Verdicts\n\n9 rows: 7 agree, 1 agree after a correction, 1 disagree (0 of them errata), "
+        "0 are not testable here.\n\n"
         "### OLD\n\n| old |\n\n## Time\n\nafter\n"
     )
     made = verdicts.rewritten(page, rows)
     assert "old" not in made.lower().replace("before", "")
-    assert "2 rows: 1 agree, 0 agree with a correction, 1 disagree (1 of them errata)." in made
-    assert "| Table 1 | \\|x\\| <= 1 | 1 | **agrees** |" in made
+    counted = "2 rows: 1 agree, 0 agree after a correction, 1 disagree (1 of them errata), 0 are not testable here."
+    assert counted in made
+    assert "| Table 1 | \\|x\\| <= 1 | r | 1 | **agrees** |" in made
     assert "### Errata" in made
     assert made.endswith("\n\n## Time\n\nafter\n")
 

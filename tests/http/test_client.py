@@ -21,13 +21,20 @@ from dither.interfaces.client import LONGEST_PAUSE, RemoteSession, ServerRefused
 from dither.interfaces.http.bodies import parse
 from dither.plain import plain
 from dither.queries.wire import from_json, served, to_json
+from dither.sources.schema_file import load_schema
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with a table and an analyst."""
-    one = CuratorProcess(with_dataset(tmp_path_factory.mktemp("client") / "home", epsilon=100)).start()
-    one.token("alice")
+    """A server with a table and an analyst, and for its owner a second one with a job of another name."""
+    home = with_dataset(tmp_path_factory.mktemp("client") / "home", epsilon=100)
+    text = (home / "datasets" / "pay.toml").read_text().replace('"clerk", "nurse"', '"Infinity", "nurse"')
+    text = text.replace("epsilon = 100", "epsilon = 100\ndelta = 0.1").replace("pay.csv", "named.csv")
+    (home / "datasets" / "named.toml").write_text(text)
+    lines = ["pay,job", *(f"{one},{'Infinity' if one % 9 else 'nurse'}" for one in range(200))]
+    (home / "data" / "named.csv").write_text("\n".join(lines) + "\n")
+    one = CuratorProcess(home).start()
+    one.token("alice", datasets=["pay"])
     yield one
     one.stop()
 
@@ -55,6 +62,33 @@ def test_same_methods_as_a_local_session(server):
         assert session.on("pay").schema["rows"] == 200
 
 
+def test_quotes_are_those_of_a_local_session(server):
+    """The same objects with the same figures, for one query, a list, SQL, and where no error is known."""
+    schema = load_schema(server.home / "datasets" / "pay.toml")
+    known = dt.Lognormal(median=70_000, sigma=0.8)
+    with dt.connect(server.url, token=server.tokens["alice"]) as session:
+        for query in (dt.Median("pay"), [dt.Median("pay"), dt.IQR("pay")], "SELECT median(pay), count(*) FROM pay"):
+            for options in ({}, {"prior": known}):
+                assert session.quote(query, epsilon=0.5, **options) == dt.quote(query, schema, epsilon=0.5, **options)
+        several = session.quote([dt.Median("pay"), dt.IQR("pay")], epsilon=0.5)
+        assert isinstance(several, dt.Quotes)
+        assert several.loss == dt.Loss(0.5)
+        unknown = session.quote(dt.KMeans(["pay"], k=2), epsilon=0.5, delta=1e-6)
+        assert unknown == dt.quote(dt.KMeans(["pay"], k=2), schema, epsilon=0.5, delta=1e-6)
+        assert "not worked out beforehand" in str(unknown)
+        assert session.quote(dt.Median("pay"), epsilon=0.5).to_dict()["kind"] == "upper bound"
+
+
+def test_the_least_epsilon_is_that_of_a_local_session(server):
+    """Found by the server's quotes; what can't be reached is refused in the same words."""
+    schema = load_schema(server.home / "datasets" / "pay.toml")
+    options = {"target_error": 5_000, "of": "bound"}
+    with dt.connect(server.url, token=server.tokens["alice"]) as session:
+        assert session.least_epsilon(dt.Mean("pay"), **options) == dt.least_epsilon(dt.Mean("pay"), schema, **options)
+        with pytest.raises(dt.InvalidArgument, match="target_error"):
+            session.least_epsilon(dt.Mean("pay"), target_error=0)
+
+
 @pytest.mark.parametrize("word", ["Infinity", "-Infinity", "NaN", "1e5", "null"])
 def test_categories_that_read_like_numbers_stay_texts(word):
     """The JSON of a release whose answer is a text; ends of intervals and missing values are numbers again."""
@@ -66,20 +100,11 @@ def test_categories_that_read_like_numbers_stay_texts(word):
     assert dt.Release.from_dict(_finite(json.loads(json.dumps(plain(wide.to_dict()))))) == wide
 
 
-def test_a_category_named_infinity_is_asked_of_a_server(tmp_path):
+def test_a_category_named_infinity_is_asked_of_a_server(server):
     """Declared or found: by the client, as by a local session."""
-    home = with_dataset(tmp_path / "home", epsilon=100)
-    text = (home / "datasets" / "pay.toml").read_text().replace('"clerk", "nurse"', '"Infinity", "nurse"')
-    (home / "datasets" / "pay.toml").write_text(text.replace("epsilon = 100", "epsilon = 100\ndelta = 0.1"))
-    lines = ["pay,job", *(f"{one},{'Infinity' if one % 9 else 'nurse'}" for one in range(200))]
-    (home / "data" / "pay.csv").write_text("\n".join(lines) + "\n")
-    server = CuratorProcess(home).start()
-    try:
-        session = dt.connect(server.url, token=server.tokens["owner"])
-        assert session.ask(dt.Mode("job"), epsilon=20.0, delta=1e-3).value == "Infinity"
-        assert session.sql("SELECT mode(job) FROM pay", epsilon=20.0, delta=1e-3).value == "Infinity"
-    finally:
-        server.stop()
+    session = dt.connect(server.url, token=server.tokens["owner"], dataset="named")
+    assert session.ask(dt.Mode("job"), epsilon=20.0, delta=1e-3).value == "Infinity"
+    assert session.sql("SELECT mode(job) FROM named", epsilon=20.0, delta=1e-3).value == "Infinity"
 
 
 def test_quotes_at_the_shell_are_those_of_the_server(server, tmp_path):
@@ -281,7 +306,7 @@ def test_answers_of_0_1_0_and_of_later_versions_are_read():
         (ANSWER | {"releases": [RELEASE | {"value": [1, 2], "labels": ["a"]}]}, r"\.labels must be as many as"),
         (
             ANSWER | {"releases": [RELEASE | {"value": [1], "labels": ["a"], "interval": [[1, 2]] * 2}]},
-            r"\.labels must be as many as there are in interval",
+            r"\.interval must be as many as there are in value",
         ),
         (ANSWER | {"releases": [RELEASE | {"reason": 5}]}, r"releases\[0\].reason must be a text"),
         (ANSWER | {"releases": [RELEASE | {"claim": []}]}, r"releases\[0\].claim must be a text"),

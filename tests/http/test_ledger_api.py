@@ -138,20 +138,23 @@ def test_relations_are_shown(server):
     )
 
 
-def test_a_schema_edited_behind_the_server_is_refused(tmp_path):
+def test_a_schema_edited_behind_the_server_is_refused(server):
     """A private number of rows where a public one was registered: 409, nothing charged, and the count is not free."""
-    home = with_dataset(tmp_path / "home", epsilon=3)
-    with_server = CuratorProcess(home).start()
+    (server.home / "data" / "edited.csv").write_text("pay,job\n" + "7,nurse\n" * 200)
+    file = server.home / "datasets" / "edited.toml"
+    file.write_text(PAYROLL.format(epsilon=3).replace("pay.csv", "edited.csv"))
+    place = "/v1/datasets/edited/releases"
     try:
-        assert with_server.call("POST", ASK, median(1.0))[0] == 200
-        file = home / "datasets" / "pay.toml"
+        assert server.call("POST", place, median(1.0))[0] == 200
+        before = server.call("GET", "/v1/ledger/verify")[1]["entries"]
         file.write_text(file.read_text().replace("rows = 200\n", ""))
-        status, payload, _ = with_server.call("POST", ASK, median(0.5))
+        status, payload, _ = server.call("POST", place, median(0.5))
         assert (status, payload["code"]) == (409, "contradiction")
         assert "neighbour relation change-one" in payload["detail"]
-        assert with_server.call("GET", "/v1/ledger/verify")[1]["entries"] == 3
+        assert server.call("GET", "/v1/ledger/verify")[1]["entries"] == before
+        assert len(server.call("GET", "/v1/ledger?dataset=edited")[1]["entries"]) == 3
     finally:
-        with_server.stop()
+        file.unlink()
 
 
 def test_owners_learn_that_a_source_changed(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from conftest import trials
-from curators import CuratorProcess, median, together, with_dataset
+from curators import CuratorProcess, call, median, together, with_dataset
 from dither.ledger import open_ledger
 
 ANALYSTS = 16
@@ -78,7 +78,10 @@ def test_postgres_two_servers(tmp_path, postgres_schema):
 
 
 def test_rate_limit(tmp_path):
-    """A token that knocks too often is told to wait; others are served."""
+    """A token that knocks too often is told to wait; others are served.
+
+    The limit for strangers counts the connection's address, whatever a header says.
+    """
     server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "1").start()
     try:
         server.token("hasty")
@@ -89,8 +92,14 @@ def test_rate_limit(tmp_path):
         assert refused[0][1]["code"] == "too-many-requests"
         assert int(refused[0][2]["Retry-After"]) >= 1
         assert server.call("GET", "/v1/me", token="calm")[0] == 200
+        forged = [
+            call(server.port, "GET", "/v1/me", headers={"X-Forwarded-For": f"10.0.0.{number}"})[0]
+            for number in range(90)
+        ]
+        assert 429 in forged
         strangers = [server.call("GET", "/v1/me", token="guess")[0] for _ in range(80)]
-        assert set(strangers) == {401, 429}
+        assert 429 in strangers
+        assert set(forged + strangers) == {401, 429}
     finally:
         server.stop()
 

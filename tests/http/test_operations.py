@@ -145,7 +145,10 @@ def test_rates_that_are_none(tmp_path, rate):
 
 
 def test_a_home_is_closed_to_others(tmp_path):
-    """One of mode 755 becomes 700, which the log says; what the server and the demonstration write is its own."""
+    """One of mode 755 becomes 700, which the log says; what the server and the demonstration write is its own.
+
+    In the log, templates of other libraries are shown without what would be filled in, and without the percent signs.
+    """
     home = tmp_path / "home"
     home.mkdir(mode=0o755)
     home.chmod(0o755)
@@ -156,12 +159,6 @@ def test_a_home_is_closed_to_others(tmp_path):
     kept = [*(home / "data").iterdir(), *(home / "datasets").iterdir(), *home.glob("*.db*")]
     assert len(kept) >= 6
     assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
-
-
-def test_logs_have_no_unfilled_places(tmp_path):
-    """Templates of other libraries are shown without what would be filled in, and without the percent signs."""
-    server = CuratorProcess(with_dataset(tmp_path / "home")).start()
-    server.stop()
     lines = [json.loads(line) for line in server.logs().splitlines()]
     assert lines
     assert not [one for one in lines if "%" in one["event"]]
@@ -264,7 +261,7 @@ def test_folders_are_hidden_in_every_problem(tmp_path):
     made = Curator(tmp_path / "place", tmp_path / "books" / "l.db", Settings(roots=(tmp_path / "root",)))
     try:
         for file in ("place/data/x.csv", "root/y.csv", "books/l.db"):
-            detail = problem(LedgerUnavailable(f"{tmp_path / file} can't be read"))["detail"]
+            detail = problem(LedgerUnavailable(f"{tmp_path / file} can't be read")).detail
             assert str(tmp_path) not in detail
             assert file.rpartition("/")[2] in detail
     finally:

@@ -217,10 +217,10 @@ SLOW = [{"kind": "quantile", "column": "pay", "q": number / 100} for number in r
 PRIOR = {"kind": "lognormal", "median": 70_000, "sigma": 0.5}
 
 
-@pytest.fixture
-def server(tmp_path):
+@pytest.fixture(scope="module")
+def one_server(tmp_path_factory):
     """A server that also knows of a large table; quotes need no source."""
-    home = with_dataset(tmp_path / "home", epsilon=100)
+    home = with_dataset(tmp_path_factory.mktemp("planners") / "home", epsilon=100)
     (home / "datasets" / "large.toml").write_text(PAYROLL.format(epsilon=1).replace("rows = 200", "rows = 1000000000"))
     one = CuratorProcess(home).start()
     one.token("alice")
@@ -229,24 +229,10 @@ def server(tmp_path):
     one.kill()
 
 
-def test_slow_quotes_stop_nobody_and_end_with_the_server(server):
-    """Eight of them: tokens are looked up, health is told, questions answered; then SIGTERM ends the process."""
-    responses = []
-
-    def ask(place: int) -> object:
-        body = {"query": SLOW, "epsilon": 25, "delta": place * 1e-9, "prior": PRIOR}
-        return server.call("POST", "/v1/datasets/large/quote", body, token="alice")
-
-    asking = threading.Thread(target=lambda: responses.extend(together(ask, 8)))
-    asking.start()
-    for _ in range(5):
-        assert server.call("GET", "/healthz", token=None)[0] == 200
-        assert server.call("GET", "/v1/me", token="bob")[0] == 200
-        assert server.call("POST", "/v1/datasets/pay/releases", median(0.1, again=True), token="bob")[0] == 200
-    assert server.stop(60) == 0  # far below the 90 seconds of a drain: nobody waits for what costs nothing
-    asking.join()
-    codes = {one[1].get("code") for one in responses if not isinstance(one, BaseException)}
-    assert codes <= {"stopping", "takes-too-long", None}  # (a quick machine may have finished one)
+@pytest.fixture
+def server(one_server):
+    """The same for all tests, started again after one that ends it."""
+    return one_server if one_server.process is not None else one_server.start()
 
 
 def test_statements_are_as_long_as_lists(server):
@@ -287,3 +273,23 @@ def test_priors_have_limits(server):
         assert server.call("POST", "/v1/datasets/large/quote", {**mean, "prior": prior})[0] == 422
     steep = {"kind": "uniform", "low": 0, "high": 1e30}
     assert server.call("POST", "/v1/datasets/large/quote", {**mean, "prior": steep})[0] in (200, 422)
+
+
+def test_slow_quotes_stop_nobody_and_end_with_the_server(server):
+    """Eight of them: tokens are looked up, health is told, questions answered; then SIGTERM ends the process."""
+    responses = []
+
+    def ask(place: int) -> object:
+        body = {"query": SLOW, "epsilon": 25, "delta": place * 1e-9, "prior": PRIOR}
+        return server.call("POST", "/v1/datasets/large/quote", body, token="alice")
+
+    asking = threading.Thread(target=lambda: responses.extend(together(ask, 8)))
+    asking.start()
+    for _ in range(5):
+        assert server.call("GET", "/healthz", token=None)[0] == 200
+        assert server.call("GET", "/v1/me", token="bob")[0] == 200
+        assert server.call("POST", "/v1/datasets/pay/releases", median(0.1, again=True), token="bob")[0] == 200
+    assert server.stop(60) == 0  # far below the 90 seconds of a drain: nobody waits for what costs nothing
+    asking.join()
+    codes = {one[1].get("code") for one in responses if not isinstance(one, BaseException)}
+    assert codes <= {"stopping", "takes-too-long", None}  # (a quick machine may have finished one)

@@ -1,8 +1,11 @@
-"""The table of endpoints in docs/server.md and the routes that exist."""
+"""The routes that exist, the table of endpoints in docs/server.md, and the models of what each answers."""
 
 import re
 from pathlib import Path
 
+from curators import PAYROLL, CuratorProcess, median, with_dataset
+from dither.borders import fields_of, read
+from dither.interfaces.http.openapi import document
 from dither.interfaces.http.routes import OWNER, registered_endpoints
 
 PAGE = Path(__file__).parents[2] / "docs" / "server.md"
@@ -26,3 +29,88 @@ def test_a_row_that_is_left_out_is_noticed():
     text = PAGE.read_text(encoding="utf-8")
     shorter = re.sub(r"^\| `GET /v1/ledger/verify`.*\n", "", text, flags=re.MULTILINE)
     assert documented(text).keys() - documented(shorter).keys() == {("GET", "/v1/ledger/verify")}
+
+
+def test_every_answer_has_a_model():
+    """For every status of every endpoint, in the OpenAPI document too; Prometheus text is no JSON."""
+    for one in registered_endpoints():
+        if one.media_type == "application/json":
+            assert set(one.answers) == set(one.outcomes), one.path
+            described = document()["paths"][one.path][one.method.lower()]["responses"]
+            for status in one.outcomes:
+                schema = described[str(status)]["content"]["application/json"]["schema"]
+                assert schema.get("properties"), (one.path, status)
+
+
+def schema_of(server, name):
+    """The schema of a table of its own."""
+    (server.home / "data" / f"{name}.csv").write_text("pay,job\n" + f"{len(name)},nurse\n" * 200)
+    return PAYROLL.format(epsilon=1).replace("pay.csv", f"{name}.csv")
+
+
+def requests(server):
+    """(method, path) -> (address, body) of a request to each endpoint, in an order that is possible."""
+    name, token = "/v1/datasets/pay", server.call("POST", "/v1/tokens", {"name": "bob"})[1]["id"]
+    job = server.call("POST", f"{name}/releases", median(0.02, wait=False, request_id="job"))[1]["id"]
+    register = {"name": "other", "schema": schema_of(server, "other")}
+    return {
+        ("GET", "/healthz"): ("/healthz", None),
+        ("GET", "/v1/me"): ("/v1/me", None),
+        ("GET", "/v1/queries"): ("/v1/queries", None),
+        ("POST", "/v1/datasets"): ("/v1/datasets", register),
+        ("GET", "/v1/datasets"): ("/v1/datasets", None),
+        ("GET", "/v1/datasets/{name}"): (name, None),
+        ("PATCH", "/v1/datasets/{name}"): (name, {"answer_seconds": 0.02}),
+        ("POST", "/v1/datasets/{name}/quote"): (f"{name}/quote", median(0.1)),
+        ("POST", "/v1/datasets/{name}/releases"): (f"{name}/releases", median(0.03)),
+        ("GET", "/v1/datasets/{name}/releases"): (f"{name}/releases", None),
+        ("GET", "/v1/datasets/{name}/budget"): (f"{name}/budget", None),
+        ("GET", "/v1/ledger"): ("/v1/ledger", None),
+        ("GET", "/v1/ledger/verify"): ("/v1/ledger/verify", None),
+        ("GET", "/v1/jobs/{id}"): (f"/v1/jobs/{job}", None),
+        ("GET", "/v1/tokens"): ("/v1/tokens", None),
+        ("POST", "/v1/tokens"): ("/v1/tokens", {"name": "eve"}),
+        ("DELETE", "/v1/tokens/{id}"): (f"/v1/tokens/{token}", None),
+        ("DELETE", "/v1/datasets/{name}"): ("/v1/datasets/other", None),
+    }
+
+
+def test_a_real_answer_of_each_endpoint_is_as_its_model_says(tmp_path):
+    """Every field that is sent is declared, down to the last, and every declared type is that of what is sent."""
+    home = with_dataset(tmp_path / "home", epsilon=5)
+    (home / "datasets" / "broken.toml").write_text("[dataset]\n")
+    server = CuratorProcess(home, seconds=0.01).start()
+    try:
+        known = {(one.method, one.path): one for one in registered_endpoints() if one.media_type == "application/json"}
+        sent = requests(server)
+        assert sent.keys() == known.keys()
+        undeclared = set()
+        for place, (address, body) in sent.items():
+            status, payload, _ = server.call(place[0], address, body)
+            assert status in known[place].answers, (place, payload)
+            model = known[place].answers[status]
+            undeclared |= undeclared_in(model, read(model, payload), payload, place)
+        assert not undeclared
+        body = {"name": "third", "schema": schema_of(server, "third")}
+        status, payload, _ = server.call("POST", "/v1/datasets", body)
+        assert (status, len(payload["warnings"])) == (201, 1)
+        assert "write the line version = 2 above its first section" in payload["warnings"][0]
+        versioned = f"version = 2\n{schema_of(server, 'fourth')}"
+        assert server.call("POST", "/v1/datasets", {"name": "fourth", "schema": versioned})[1]["warnings"] == []
+        assert server.call("GET", "/v1/ledger/verify?known=abc")[1]["detail"].startswith(
+            "known must be a hash of 64 characters, 0 to 9 and a to f, as the ledger shows it"
+        )
+    finally:
+        server.stop()
+
+
+def undeclared_in(model, found, payload, at):
+    """The fields of an answer that are no fields of its model, and so on for the models in it."""
+    undeclared = {(*at, name) for name in set(payload) - set(fields_of(model))}
+    for name, one in found:
+        alias = model.model_fields[name].alias or name
+        inner = payload.get(alias)
+        for value, given in zip(one, inner, strict=True) if isinstance(inner, list) else [(one, inner)]:
+            if hasattr(value, "model_fields_set") and given is not None:
+                undeclared |= undeclared_in(type(value), value, given, (*at, alias))
+    return undeclared

@@ -97,9 +97,9 @@ FITTED = ["smooth", "ladder", "worst_case"]
 WORST_CASE = ["worst_case", "smooth", "ladder"]
 BY_PROXY = [*FITTED, *TESTS, "largest_local", "noisy_local"]
 SERVED = {
-    "RankedValue": [*DRAWN, *TESTS],
-    "RankedValue, largest": [*DRAWN, *TESTS],
-    "RankedValues": ["inverse", "worst_case"],
+    "RankedValue": [*DRAWN, *TESTS, "largest_local"],
+    "RankedValue, largest": [*DRAWN, *TESTS, "largest_local"],
+    "RankedValues": ["inverse", "smooth", "worst_case"],
     "RankDifference": [*DRAWN, *TESTS],
     "SquaredSpread": WORST_CASE,
     "TrimmedTotal, all": ["worst_case", "smooth", "inverse", "ladder"],
@@ -114,9 +114,9 @@ SERVED = {
     "DistanceToSet": WORST_CASE,
     "WorkloadCounts": ["worst_case", "noisy_histogram", "k_norm"],
     "WorkloadCounts, large domain": ["worst_case", "k_norm"],
-    "Totals": ["worst_case"],
+    "Totals": ["worst_case", "smooth"],
     "CrossProducts": ["worst_case"],
-    "SharedRank": [*DRAWN, *TESTS],
+    "SharedRank": [*DRAWN, *TESTS, "largest_local"],
     "FilteredTotal": WORST_CASE,
     "FilteredMean": [*FITTED, *TESTS],
     "SharedRankDifference": [*FITTED, *TESTS],

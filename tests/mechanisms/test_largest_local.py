@@ -378,7 +378,7 @@ def test_bad_levels_are_refused():
     with pytest.raises(InvalidArgument, match="global"):
         dt.median(range(9), bounds=(0, 10), step=1, epsilon=1.0, mechanism=LargestLocal(levels=small))
     with pytest.raises(NotApplicable, match="inverse"):
-        dt.median(range(9), bounds=(0, 10), epsilon=1.0, mechanism="largest_local")
+        dt.trimmed_mean(range(9), bounds=(0, 10), epsilon=1.0, mechanism="largest_local")
     with pytest.raises(NotApplicable, match="delta"):
         dt.ask(dt.ChainSum(SALARIES), 3, epsilon=1.0, mechanism="largest_local", noise="laplace")
     with pytest.raises(NotApplicable, match="constants"):

@@ -9,6 +9,7 @@ import pytest
 import dither as dt
 from dither.errors import InvalidArgument
 from dither.mechanisms.noise_design import largest_beta
+from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 
 LOSS = {"epsilon": 1.0, "delta": 1e-3}
@@ -33,7 +34,7 @@ def by_paths(space, share):
     listed, loss = list(space.datasets), Loss.asked(**LOSS)
     far = {(x, y): 0.0 if x == y else math.inf for x in listed for y in listed}
     for x, y in space.pairs:
-        far[x, y] = largest_beta(max(of(x), of(y)), loss)
+        far[x, y] = largest_beta(max(of(x), of(y)), loss, Laplace())
     for via in listed:
         for x in listed:
             for y in listed:
@@ -61,6 +62,39 @@ def test_scales_30_percent_smaller_are_not_private():
     found = dt.inspect.largest_lambdas(space, alpha=Fraction(9, 10), **LOSS)
     mechanism = {x: (space.value(x), 0.7 / found[x]) for x in space.datasets}
     assert dt.inspect.unfit_pairs(mechanism, space.pairs, **LOSS)
+
+
+NOISES = [dt.Gaussian(), dt.PowerLaw(p=4), dt.Cauchy(gamma=2), dt.Cauchy(gamma=4), dt.Student(dof=3)]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+@pytest.mark.parametrize("name", SPACES)
+def test_other_noises_are_designed_privately(name, noise):
+    """COQ17 Remark 9: by the checker of pairs, which knows no shares; laws with heavy tails without delta."""
+    space, loss = SPACES[name], {"epsilon": 1.0, "delta": 0.0 if noise.pure else 1e-3}
+    for alpha in SHARES.values():
+        found = dt.inspect.largest_lambdas(space, alpha=alpha, noise=noise, **loss)
+        mechanism = {x: (space.value(x), 1 / found[x]) for x in space.datasets}
+        assert dt.inspect.unfit_pairs(mechanism, space.pairs, noise=noise, **loss) == []
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_other_noises_30_percent_smaller_are_not_private(noise):
+    """The checker sees it, where shifts have nine tenths of the largest."""
+    space, loss = SPACES["COQ17 Example 5"], {"epsilon": 1.0, "delta": 0.0 if noise.pure else 1e-3}
+    found = dt.inspect.largest_lambdas(space, alpha=Fraction(9, 10), noise=noise, **loss)
+    mechanism = {x: (space.value(x), 0.7 / found[x]) for x in space.datasets}
+    assert dt.inspect.unfit_pairs(mechanism, space.pairs, noise=noise, **loss)
+
+
+def test_a_power_law_has_the_exponent_that_suits_the_loss():
+    """Left open it is that of the smooth mechanism; scales are those of that law."""
+    space = SPACES["COQ17 Example 5"]
+    law = dt.inspect.admissible("power_law", epsilon=1.0).law
+    found = dt.inspect.largest_lambdas(space, epsilon=1.0, delta=0.0, noise="power_law")
+    assert found == dt.inspect.largest_lambdas(space, epsilon=1.0, delta=0.0, noise=law)
+    with pytest.raises(InvalidArgument, match="delta"):
+        dt.inspect.largest_lambdas(space, epsilon=1.0, delta=0.0, noise="gaussian")
 
 
 @pytest.mark.parametrize("wrong", [0, 1, -1, 2, "text"])

@@ -1,5 +1,6 @@
 """The smoothed ladder: its widths, its privacy on whole universes, its draws, its errors and its interval."""
 
+import functools
 import itertools
 import math
 from dataclasses import replace
@@ -108,25 +109,29 @@ def test_rungs_are_read_until_later_ones_cannot_matter():
     assert max(asked) < 1000
 
 
-def universes():
-    """Small universes of order statistics, a chain and graphs."""
-    return {
-        "minimum": column_universe(Minimum(bounds=(0, 6)), range(7), 4),
-        "median": column_universe(Median(bounds=(0, 4)), range(5), 5),
-        "chain": chain_universe(ChainSum([1, 1, 1, 2, 3, 5, 9, 14], step=1), 8),
-        "triangles": graph_universe(dt.Triangles(), 4),
-        "2-triangles": graph_universe(dt.KTriangles(2), 4),
-    }
+UNIVERSES = {
+    "minimum": lambda: column_universe(Minimum(bounds=(0, 6)), range(7), 4),
+    "median": lambda: column_universe(Median(bounds=(0, 4)), range(5), 5),
+    "chain": lambda: chain_universe(ChainSum([1, 1, 1, 2, 3, 5, 9, 14], step=1), 8),
+    "triangles": lambda: graph_universe(dt.Triangles(), 4),
+    "2-triangles": lambda: graph_universe(dt.KTriangles(2), 4),
+}
+"""Small universes of order statistics, a chain and graphs."""
 
 
-UNIVERSES = universes()
+@functools.cache
+def universe_of(name):
+    """One of them, made once."""
+    return UNIVERSES[name]()
+
+
 each_universe = pytest.mark.parametrize("name", UNIVERSES)
 
 
 @each_universe
 def test_smoothed_rungs_are_a_ladder_and_move_by_e_to_the_beta(name):
     """In rationals, for all neighbours: V_k(x) <= V_{k+1}(y) and r V_k(x) <= V_k(y); raw rungs break the latter."""
-    universe, decay, count = UNIVERSES[name], Fraction(9, 10), 12
+    universe, decay, count = universe_of(name), Fraction(9, 10), 12
     statistic, climbed, raw = universe.statistic, [], []
     for data in universe.data:
         ladder = statistic.ladder(data)
@@ -149,7 +154,7 @@ def test_smoothed_rungs_are_a_ladder_and_move_by_e_to_the_beta(name):
 @pytest.mark.parametrize(("epsilon", "share"), [(1.0, 30), (1.0, 3), (0.1, 10), (4.0, 10)])
 def test_private_between_all_neighbours(name, epsilon, share):
     """The largest log-ratio of the densities, in balls, is at most epsilon; a rate 30% too large is caught."""
-    universe = UNIVERSES[name]
+    universe = universe_of(name)
     prepared = prepared_for(universe.statistic, epsilon, beta=Fraction(epsilon) / share)
     assert privacy(prepared, universe).holds
     careless = replace(prepared, rate=prepared.rate * Fraction(13, 10))
@@ -271,7 +276,7 @@ def test_errors_are_those_of_the_draws(epsilon):
 
 def test_draws_follow_the_laboratorys_law():
     """Answers about all data of a small universe; wrong with probability 1e-9.  A rate 30% too large is noticed."""
-    universe = UNIVERSES["minimum"]
+    universe = universe_of("minimum")
     data = universe.data[60]
     many = trials(2500, 20_000)
     for factor, holds in ((1, True), (Fraction(13, 10), False)):
@@ -375,7 +380,7 @@ def test_intervals_cover_by_their_exact_probability(miss, share):
 
 def test_the_logarithm_that_is_told_moves_by_beta():
     """ln V_0 of all neighbours, in balls; with a decay three times as fast it moves faster."""
-    for universe in UNIVERSES.values():
+    for universe in map(universe_of, UNIVERSES):
         prepared = prepared_for(universe.statistic, 1.0, Fraction(1, 10))
 
         def most(decay, universe=universe):
@@ -410,7 +415,7 @@ def test_the_interval_has_the_noise_that_it_spends():
         return np.abs(np.arange(1, many + 1) / many - below).max()
 
     assert distance(spread) <= allowed < distance(spread / 0.7)
-    universe = UNIVERSES["minimum"]
+    universe = universe_of("minimum")
     honest = prepared_for(universe.statistic, 1.0, confidence=Fraction(9, 10))
     assert privacy(honest, universe, stride=20).holds
     assert not privacy(broken_mechanisms.interval_unpaid(honest), universe, stride=20).holds
@@ -430,7 +435,7 @@ def test_intervals_cover_in_runs(trials):
 
 def test_no_data_have_a_greater_error_than_the_bound():
     """Laws of all data of the small universes against what holds for all data, and for an assumed number of records."""
-    for universe in UNIVERSES.values():
+    for universe in map(universe_of, UNIVERSES):
         prepared = prepared_for(universe.statistic, 1.0)
         worst = prepared.worst_case_error(0.8)
         for data in universe.distinct_data:

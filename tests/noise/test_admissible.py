@@ -33,7 +33,7 @@ def test_figures_of_the_default_points():
         58.0, rel=0.01
     )
     assert inspect.admissible("gaussian", epsilon=1.0, delta=1e-6, constants="paper").error_factor == pytest.approx(
-        1333, rel=0.01
+        986, rel=0.01
     )
 
 

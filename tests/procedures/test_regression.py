@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dither as dt
@@ -197,6 +198,8 @@ def test_parts_cost_what_was_asked(epsilon, confidence):
         plan_shortcut(Model(100_000, 2), loss, confidence),
         plan_robust(Model(100_000, 1), loss, confidence),
         plan_robust(Model(100_000, 2, intercept=False), loss, confidence),
+        plan_robust(Model(200_000, 2), loss, confidence),
+        plan_robust(Model(400_000, 5), loss, confidence),
     ]
     for plan in plans:
         assert plan.composition.fits(plan.loss)
@@ -286,6 +289,26 @@ def test_missing_records_are_left_out():
     assert release.value == pytest.approx((0.5, 2.0, -1.0), abs=0.1)
 
 
+def test_missing_records_are_left_out_through_every_door(tmp_path):
+    """Arrays, frames, sessions and files: with a third of the entries missing the line is the same.
+
+    Counted as the lower bound, as ``nulls`` declares, they would tilt it by far more than 0.3.
+    """
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, 20_000)
+    y = 3 * x + 5 + rng.normal(0, 0.1, len(x))
+    x[::3] = np.nan
+    expected, price = pytest.approx((5.0, 3.0), abs=0.3), {"epsilon": 4.0, "confidence": None}
+    columns = {"x": dt.Real(-2, 2), "y": dt.Real(-20, 20)}
+    pd.DataFrame({"x": x, "y": y}).to_csv(tmp_path / "line.csv", index=False)
+    assert dt.regression(x, y, **price).value == expected
+    assert dt.ask(dt.Regression("y"), pd.DataFrame({"x": x, "y": y}), **price).value == expected
+    for source in ({"x": x, "y": y}, pd.DataFrame({"x": x, "y": y}), tmp_path / "line.csv"):
+        release = dt.open(source, columns=columns, rows=len(x), budget=dt.Budget(4.0)).ask(dt.Regression("y"), **price)
+        assert release.value == expected
+        assert release.missing is None
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -300,7 +323,7 @@ def test_missing_records_are_left_out():
         ({"constants": "paper"}, "shortcut"),
         ({"constants": "mine"}, "constants"),
         ({"intercept": 3}, "intercept"),
-        ({"method": "robust", "delta": 1e-6}, "two dimensions"),
+        ({"method": "robust", "delta": 1e-6}, "need at least"),
         ({"epsilon": 0.01}, "need at least"),
         ({"method": "shortcut", "epsilon": 0.01, "delta": 1e-9}, "need at least"),
     ],
@@ -332,6 +355,39 @@ def test_bad_data_are_refused(X, y, match):
         dt.regression(X, y, epsilon=1.0)
 
 
+def test_robust_regressions_of_too_many_coefficients_are_refused_before_anything_is_read():
+    """Six are the most, the intercept among them; the error names the other methods."""
+    X, y = np.ones((50, 6)), np.ones(50)
+    with pytest.raises(dt.NotApplicable, match="7 coefficients") as caught:
+        dt.regression(X, y, method="robust", epsilon=1.0, delta=1e-6)
+    assert "shortcut" in str(caught.value)
+    assert plan_robust(Model(10**6, 6, intercept=False), Loss(1.0, 1e-6), None).model.coefficients == 6
+
+
+def test_more_coefficients_than_records_are_refused_before_anything_is_read():
+    """Every method names the least number of records."""
+    X, y = np.ones((2, 2)), np.ones(2)
+    for method in ("auto", "shortcut", "robust"):
+        with pytest.raises(dt.InvalidArgument, match="at least") as caught:
+            dt.regression(X, y, method=method, epsilon=1.0, delta=1e-6)
+        assert "nothing was charged" in str(caught.value)
+
+
+def test_robust_regression_of_three_coefficients():
+    """A clean plane is found, or the test refuses; a collinear one is refused, and paid for."""
+    X, y = plane(20_000)
+    found = [dt.regression(X, y, method="robust", epsilon=2.0, delta=1e-6) for _ in range(2)]
+    assert any(not release.refused for release in found)
+    for release in found:
+        if not release.refused:
+            assert release.value == pytest.approx((0.5, 2.0, -1.0), abs=0.1)
+            assert all(low < value < high for (low, high), value in zip(release.interval, release.value, strict=True))
+    flat = np.column_stack([X[:, 0], 2 * X[:, 0]])
+    refused = dt.regression(flat, y, method="robust", epsilon=2.0, delta=1e-6)
+    assert refused.refused
+    assert refused.loss == Loss(2.0, 1e-6)
+
+
 def test_the_kernels_limit_is_the_plans_limit():
     """More lines than the kernel can add up are refused before anything is read."""
     from dither.kernels.arrangement import MOST_LINES
@@ -340,6 +396,8 @@ def test_the_kernels_limit_is_the_plans_limit():
     assert MOST_RECORDS == MOST_LINES
     with pytest.raises(dt.InvalidArgument, match="at most 4194304"):
         plan_robust(Model(MOST_LINES + 1, 1), Loss(1.0, 1e-6), None)
+    with pytest.raises(dt.InvalidArgument, match="at most 1048576"):
+        plan_robust(Model(2**20 + 1, 2), Loss(1.0, 1e-6), None)
 
 
 def test_the_least_number_of_records_is_the_least():

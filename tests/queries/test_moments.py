@@ -209,7 +209,7 @@ def test_groups_are_read_one_by_one():
             assert plan.loss.epsilon == pytest.approx(8.0)
             assert float(plan.prepared.unit) == pytest.approx(6 * steps / 8)
     with dt.open({**data, "who": ["p"] * ROWS}, columns=columns, budget=dt.Budget(1.0), **options) as session:
-        records = session.inspected_groups(dt.LeastSquares(("y", "x")), by="job")[1]
+        records = session._inspected_groups(dt.LeastSquares(("y", "x")), by="job")[1]
         assert sum(one.records for one in records.values()) == 4
 
 

@@ -14,8 +14,9 @@ from dither.mechanisms.choice import MECHANISMS, applicable, prepare
 from dither.mechanisms.error import Mixture, cut_mean
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss, Neighbours
-from dither.quotes.prior_sample import ImaginedColumn, uniforms
+from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import parse_prior, read_sample
+from dither.quotes.uniforms import uniforms
 from dither.session.plan import plan
 from dither.sources.column import Column
 from dither.sources.grid import Grid

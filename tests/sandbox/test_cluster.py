@@ -88,11 +88,12 @@ def mean_age(rows):
     return rows["age"].to_numpy().mean()
 
 
-def test_a_session_asks_a_cluster_and_pays_once_whatever_dies(two_nodes):
+def test_a_session_asks_a_cluster_and_pays_once_whatever_dies(two_nodes, monkeypatch):
     """By its public address; a node dies when some blocks are done, the owner hears of all of them, one charge is made.
 
     Many blocks and a large epsilon: a block that was dropped would count as the default, 120, and pull the median up.
     """
+    monkeypatch.setattr("dither.sandbox.cluster._CONNECTING_SECONDS", 300.0)  # however busy the machine is
     local, second, address = two_nodes
     session = dt.open({"age": [40] * 320}, columns={"age": dt.Integer(0, 120)}, budget=dt.Budget(100.0), rows=320)
     heard: list[tuple[int, int]] = []

@@ -207,6 +207,17 @@ def test_machines_that_die_are_paid_once():
     assert session.budget.spent == dt.Loss(9.0)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [[[1], [2, 3]], [[1], 2], [1, 2, 3], "x", {"a": 1}, [[1, 2]]],
+    ids=["lengths", "mixed", "many", "text", "object", "deep"],
+)
+def test_steps_that_are_none(step):
+    """Refused in dither's own words, whatever arrays make of them."""
+    with pytest.raises(InvalidArgument, match="step must be"):
+        dt.Program(max, output=2, bounds=[(0, 1), (0, 1)], step=step)
+
+
 def test_several_questions_at_once():
     """Programs and other queries share a price."""
     session = opened()

@@ -146,6 +146,15 @@ def test_a_batch_is_all_or_nothing():
     assert opened.budget.spent.epsilon == pytest.approx(0.9)
 
 
+def test_weights_of_one_query_are_looked_at():
+    """They are those of a list with one query: others are refused instead of being left out of account."""
+    opened = dt.open(people(), columns=COLUMNS, rows=ROWS, budget=dt.Budget(1.0))
+    for call in (opened.ask, opened.quote):
+        with pytest.raises(dt.InvalidArgument, match="weights must be a positive number for each of the 1 queries"):
+            call(dt.Median("pay"), epsilon=0.5, weights=[1, 2])
+    assert opened.budget.spent == dt.Loss(0.0)
+
+
 def test_the_charge_is_on_disk_before_the_data_are_read(tmp_path, monkeypatch):
     """Reading that fails leaves the charge, and a new session finds it."""
     pq.write_table(people(), tmp_path / "pay.parquet")

@@ -72,8 +72,9 @@ def test_huge_and_masked_objects_are_read():
     grid = Grid.between((0, 10), 1)
     assert read_column([1, 10**400, -(10**400)], grid).values.tolist() == [1, 10, 0]
     assert read_column([10**400, 1, None], grid, 5).values.tolist() == [10, 1, 5]
+    assert read_column([[4, 1], [2, 3]], grid, 5).values.tolist() == [5, 5]
     with pytest.raises(InvalidArgument, match="one dimension"):
-        shape_of([[4, 1], [2, 3]])
+        shape_of(np.array([[4, 1], [2, 3]]))
     masked = np.ma.MaskedArray(np.array([9, 9], dtype=object), mask=[True, False])
     assert read_column(masked, grid).values.tolist() == [0, 9]
 

@@ -1,10 +1,12 @@
 """Schema files: everything that a schema says survives a round trip, and every mistake is shown at its line."""
 
+import re
 import string
 import warnings
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from dither.errors import InvalidText
 from dither.sources.schema_file import dump_schema, load_schema, read_schema
 from dither.sources.toml_places import Places
 
+ROOT = Path(__file__).parents[2]
 HEAD = '[dataset]\nsource = "pay.csv"\n'
 FULL = """\
 # the payroll of a city
@@ -334,9 +337,35 @@ def test_a_file_without_a_version_is_read_as_before_and_says_which_line_to_write
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert load_schema(file) == before
-    graph = dt.GraphSchema("edges.csv", 5, budget=dt.Budget(1))
-    for schema in (before, graph):
-        assert dump_schema(schema).startswith("version = 2\n\n[dataset]\n")
+
+
+@pytest.mark.filterwarnings("ignore:.*has no version:FutureWarning")
+def test_a_schema_is_written_for_the_version_that_it_was_read_with(tmp_path):
+    """What 0.1.0 wrote keeps its reading, also without a version; what is made here is of the newest."""
+    file = tmp_path / "pay.toml"
+    edges = '[dataset]\nsource = "edges.csv"\n[graph]\nvertices = 5\n'
+    for text in (FULL, edges):
+        for head, version in (("", 1), ("version = 1\n", 1), ("version = 2\n", 2)):
+            file.write_text(head + text)
+            schema = load_schema(file)
+            assert schema.version == version
+            assert dump_schema(schema).startswith(f"version = {version}\n\n[dataset]\n")
+            assert read_schema(dump_schema(schema), "again.toml") == schema
+    for built in (dt.Schema("pay.csv", {"a": dt.Boolean()}), dt.GraphSchema("edges.csv", 5, budget=dt.Budget(1))):
+        assert dump_schema(built).startswith("version = 2\n\n[dataset]\n")
+    for version in (0, 3, True, "2", 1.0, 2.0):
+        with pytest.raises(dt.InvalidArgument, match="version must be 1 or 2"):
+            dt.Schema("pay.csv", {"a": dt.Boolean()}, version=version)
+
+
+def test_the_mistake_on_the_page_is_shown_as_the_page_says():
+    """docs/schema.md: its example with the two ends exchanged, line and column included."""
+    blocks = re.findall(r"```(toml|text)\n(.*?)```", (ROOT / "docs" / "schema.md").read_text(), re.DOTALL)
+    example = next(text for language, text in blocks if language == "toml")
+    printed = next(text for language, text in blocks if language == "text")
+    with pytest.raises(dt.DitherError) as refused:
+        read_schema(example.replace("[0, 600000]", "[600000, 0]"), "payroll.toml")
+    assert str(refused.value) == printed.strip()
 
 
 @pytest.mark.parametrize("version", ["3", "0", "true", "'2'", "2.0", "[2]"])

@@ -7,6 +7,7 @@ import pytest
 
 import dither as dt
 from conftest import trials
+from dither.queries.plan import Options
 
 TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
 
@@ -98,11 +99,18 @@ def test_the_test_can_fail():
     assert distance([(-6.0, 0.0), (0.0, 0.0), (6.0, 0.0)]) > 1.0
 
 
+def clustering(points, **fields):
+    """What a clustering released, and from where its passes began."""
+    query = dt.KMeans(**fields)
+    facts = query.shape(points)
+    return query.plan(facts, Options.asked(1.0, 1e-6)).procedure.run(query.read(points, facts))
+
+
 def test_without_blocks():
     """The noisy histogram in place of the certificate."""
-    release = dt.kmeans(blobs(10_000, 5), k=3, bounds=(-10, 10), blocks=0, epsilon=1.0, delta=1e-6)
-    assert release.mechanism == "noisy histogram"
-    assert distance(release.value) < 1.0
+    found = clustering(blobs(10_000, 5), k=3, bounds=(-10, 10), blocks=0)
+    assert found.start == "noisy histogram"
+    assert distance(found.components.centres) < 1.0
 
 
 def test_mixtures_tell_shares_and_deviations():
@@ -118,7 +126,7 @@ def test_points_without_clusters_are_answered():
     points = np.random.default_rng(7).uniform(-1, 1, (10_000, 2))
     release = dt.kmeans(points, k=6, bounds=(-1, 1), epsilon=1.0, delta=1e-6)
     assert not release.refused
-    assert release.mechanism == "noisy histogram"
+    assert clustering(points, k=6, bounds=(-1, 1)).start == "noisy histogram"
     cost = np.min(((points[:, None] - np.array(release.value)[None]) ** 2).sum(axis=2), axis=1).mean()
     assert cost < 0.4  # one centre alone costs 0.67, six good ones 0.12
 
@@ -132,9 +140,9 @@ def test_many_dimensions_begin_with_the_certificate():
     truth = rng.uniform(-0.8, 0.8, (4, 10))
     points = truth[rng.integers(0, 4, 40_000)] + rng.normal(0, 0.05, (40_000, 10))
     for _ in range(4):
-        release = dt.kmeans(points, k=4, bounds=(-1, 1), epsilon=1.0, delta=1e-6)
-        found = np.array(release.value)
-        near = np.linalg.norm(found[:, None] - truth[None], axis=2).min(axis=1).max() < 0.1
-        if release.mechanism == "certified average" and near:
+        found = clustering(points, k=4, bounds=(-1, 1))
+        centres = found.components.centres
+        near = np.linalg.norm(centres[:, None] - truth[None], axis=2).min(axis=1).max() < 0.1
+        if found.start == "certified average" and near:
             return
     pytest.fail("no release began with a certificate")

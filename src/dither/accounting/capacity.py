@@ -5,21 +5,25 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dither.accounting.composition import CountedLosses, advanced_epsilon, delta_left, optimal
-from dither.accounting.filters import FILTERS, open_filter, times
+from dither.accounting.filters import open_filter, times
 from dither.accounting.rounding import BITS
 from dither.aliases import accepts_older
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, precision
-from dither.privacy import Budget, Loss
+from dither.privacy import FILTERS, Budget, Loss
+
+if TYPE_CHECKING:
+    from dither.typing import CountingName
 
 MOST_OPTIMAL = 1_000_000
 """Beyond this many questions ``filter="fixed"`` counts by the closed form of ``advanced``: sound, a little fewer."""
 
 
 @accepts_older("kind", "filter")
-def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: Number | None = None) -> int:
+def queries_within(loss: Loss, budget: Budget, *, filter: CountingName = "basic", slack: Number | None = None) -> int:
     """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
     ``filter``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
@@ -48,7 +52,7 @@ def queries_within(loss: Loss, budget: Budget, *, filter: str = "basic", slack: 
     return _fixed(loss, budget)
 
 
-def budget_for(loss: Loss, budget: Budget, *, kind: str = "basic", slack: Number | None = None) -> int:
+def budget_for(loss: Loss, budget: Budget, *, kind: CountingName = "basic", slack: Number | None = None) -> int:
     """The older name of ``queries_within``."""
     older = "budget_for is now called queries_within; the older name goes with version 0.3"
     warnings.warn(older, DeprecationWarning, stacklevel=2)

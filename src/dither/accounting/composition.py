@@ -11,13 +11,16 @@ import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dither.accounting import concentrated, profiles
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_up, probability, top
 from dither.errors import InvalidArgument
 from dither.numbers import Ball, Number, ball, precision
 from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.typing import CompositionName
 
 CountedLosses = Counter[tuple[Fraction, Fraction]]
 """How many times each (epsilon, delta) occurs."""
@@ -84,7 +87,7 @@ def heterogeneous(losses: Iterable[Loss | HasLoss], *, delta: Number) -> Loss:
     return _at_delta(_counted(losses), delta, _heterogeneous)
 
 
-def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, method: str = "auto") -> Loss:
+def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, method: CompositionName = "auto") -> Loss:
     """What several releases cost together: the best sound bound at the stated total ``delta``.
 
     ``losses`` holds ``Loss`` objects or anything with a ``.loss``, such as a ``Release``; a refused release was

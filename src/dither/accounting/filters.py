@@ -12,20 +12,16 @@ import functools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
 from dither.accounting.rounding import BITS, probability, top
 from dither.errors import BudgetExceeded, InvalidArgument
 from dither.numbers import Number, ball, precision
-from dither.privacy import Budget, Loss
+from dither.privacy import FILTERS, Budget, FilterName, Loss
 
 EPSILON_UNITS = 10**9
 SQUARE_UNITS = EPSILON_UNITS**2
 DELTA_UNITS = 10**18
 _LOG_BITS = 64
-
-FilterName = Literal["basic", "advanced"]
-FILTERS: tuple[FilterName, ...] = ("basic", "advanced")
 
 
 @dataclass(frozen=True, slots=True)

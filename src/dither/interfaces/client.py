@@ -8,41 +8,54 @@ from __future__ import annotations
 
 import dataclasses
 import http.client
-import json
+import io
 import re
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, cast, overload
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, cast, overload
 
 from dither import errors
-from dither.aliases import newer, older_name
+from dither.aliases import newer
 from dither.errors import DitherError, InvalidArgument
 from dither.interfaces import strict_json
-from dither.plain import Json, JsonObject, finite_number, plain, with_infinities
+from dither.plain import MOST_ANSWERED, Json, JsonObject, as_float, finite_number, plain, with_infinities
+from dither.plain import Given as Parsed
 from dither.privacy import Budget, Loss
 from dither.queries.query import Query
+from dither.queries.registry import entry_of
 from dither.queries.wire import to_json
+from dither.quotes.quote import LEVEL, Quote, Quotes
 from dither.release import B, Release, Releases, V
 from dither.session.account import Account, Spend
 
 if TYPE_CHECKING:
+    import socket
+    import ssl
+    from types import TracebackType
     from typing import Unpack
 
+    from typing_extensions import Buffer
+
+    from dither.interfaces.answers import Problem
+    from dither.quotes.graph_priors import GraphPrior
     from dither.quotes.priors import Prior
     from dither.typing import (
         Answered,
+        HowOptions,
         Interval,
         NamedWeights,
         Names,
+        Number,
         RemoteAskOptions,
-        RemoteOptions,
+        RemoteLeastEpsilonOptions,
         RemoteQuoteOptions,
         RemoteSeveralOptions,
         RemoteSqlOptions,
+        RemoteSqlQuoteOptions,
         Weights,
     )
 
@@ -50,16 +63,26 @@ Payload: TypeAlias = dict[str, Any]
 """A JSON object of a server of the same version; the form of each is known where it is read."""
 Given: TypeAlias = Any
 """An option of one of the overloads above it; the server refuses unknown ones."""
-Errors: TypeAlias = float | tuple[float, ...] | None
-"""The error of one number or of several; None: not known."""
+Kinds: TypeAlias = tuple[str, ...]
+"""The public names of the queries that were asked; none: a statement said it."""
 
 _ATTEMPTS = 5
 _PATIENCE = 420.0
-"""Seconds to wait for one response: longer than the server's longest wait."""
+"""Seconds to wait for the next byte of a response: longer than the server's longest wait."""
 LONGEST_WAIT = 2 * 86_400.0
 """Seconds that a client waits in all for the answer to a question: twice the longest slot of a server."""
 LONGEST_PAUSE = 3_600.0
 """Seconds until a job is looked at again, whatever time its server names."""
+LONGEST_ANSWER = 1 << 28
+"""Bytes: about half a million releases."""
+MOST_CHARGES = 1_000_000
+"""Charges of one history, all of its pages together; each has a hundred bytes of JSON at least."""
+LONGEST_RESPONSE = 900.0
+"""Seconds that one whole response may take, from the end of the request to its last byte."""
+_PAGE = 1_000
+MOST_QUOTES = 1_000
+"""Quotes that a search for the least epsilon takes at most; one for each of some mechanisms takes some tens."""
+_LONGEST_PROBLEM = 1 << 20
 _PAUSE = 0.05
 _LONGEST_RETRY = 10.0
 _ARGUMENT = re.compile(r"([\w.\[\]]+)(?: must | is |=)")
@@ -70,12 +93,22 @@ _LOCAL_ERRORS = {
 }
 
 
-class Problem(TypedDict):
-    """What a server says about a request that it refused."""
+class _Outcome(TypedDict):
+    """What the model ``Releases`` has read."""
 
-    status: int
-    code: str
-    detail: str
+    releases: list[JsonObject]
+    epsilon: float
+    delta: float
+
+
+class _Job(TypedDict):
+    """What the model ``Job`` has read."""
+
+    id: str
+    state: Literal["running", "done", "failed"]
+    ready_in: float
+    answer: _Outcome
+    problem: JsonObject
 
 
 class ServerRefused(DitherError):
@@ -92,28 +125,6 @@ class ServerUnreachable(DitherError):
 
     code = "unreachable"
     status = 503
-
-
-@dataclasses.dataclass(frozen=True)
-class RemoteQuote:
-    """Privacy loss and expected error of a query, as a server quoted them."""
-
-    query: str
-    loss: Loss
-    expected_error: Errors
-    bound: Errors
-    confidence: float | None
-    mechanism: str
-    noise: str
-    payload: JsonObject = dataclasses.field(repr=False, compare=False)
-    """Everything that the server said."""
-
-    calibration = older_name("mechanism")
-    told = older_name("payload")
-
-    def to_dict(self) -> JsonObject:
-        """Plain values for JSON."""
-        return dict(self.payload)
 
 
 class RemoteSession:
@@ -156,32 +167,80 @@ class RemoteSession:
         payload: JsonObject = {"query": _queries_json(query)}
         if by is not None:
             payload["by"] = by if isinstance(by, str) else list(by)
-        answered = self._asked(payload, **options)
+        asked = [query] if isinstance(query, Query) else query
+        answered = self._asked(payload, tuple(entry_of(one).name for one in asked), **options)
+        # Of groups, which may have to be found, each has an answer to every query.
+        if len(answered) % max(1, len(asked)) or (by is None and len(answered) != len(asked)):
+            raise self._unreadable(f"releases must be one for each query, and {len(asked)} were asked")
         return answered[0] if isinstance(query, Query) and by is None else answered
 
     def sql(self, text: str, **options: Unpack[RemoteSqlOptions]) -> Answered:
         """Ask in SQL; one release, or ``Releases`` where several queries or groups are asked for."""
-        answered = self._asked({"sql": text}, **options)
+        answered = self._asked({"sql": text}, (), **options)
         return cast("Answered", answered[0] if len(answered) == 1 and answered[0].group is None else answered)
 
     @overload
-    def quote(self, query: Query, **options: Unpack[RemoteQuoteOptions]) -> RemoteQuote: ...
+    def quote(self, query: Query, **options: Unpack[RemoteQuoteOptions]) -> Quote: ...
     @overload
     def quote(
         self, query: Sequence[Query], *, weights: Weights | None = None, **options: Unpack[RemoteQuoteOptions]
-    ) -> list[RemoteQuote]: ...
+    ) -> Quotes: ...
     @overload
     def quote(
-        self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[RemoteOptions]
-    ) -> list[RemoteQuote]: ...
+        self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[RemoteSqlQuoteOptions]
+    ) -> Quotes: ...
     def quote(
         self, query: Query | Sequence[Query] | str, *, dataset: str | None = None, **options: Given
-    ) -> RemoteQuote | list[RemoteQuote]:
-        """Privacy loss and expected error; reads and charges nothing.  A text is SQL."""
+    ) -> Quote | Quotes:
+        """Privacy loss, mechanism and error of a question, before it is asked; reads and charges nothing.
+
+        A text is SQL.  A server quotes programs with their ``blocks`` and ``seconds``.
+        """
         payload: JsonObject = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
         answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options), expected="Quotes")
-        quotes = [_quote(one) for one in answer["quotes"]]
+        level = options.get("confidence")
+        asked = LEVEL if level is None else float(level)
+        wanted = None if isinstance(query, str) else 1 if isinstance(query, Query) else len(query)
+        if wanted not in (None, len(answer["quotes"])):
+            raise self._unreadable(f"quotes must be one for each query, and {wanted} were asked")
+        quotes = Quotes(Quote.from_dict(one, asked) for one in answer["quotes"])
         return quotes[0] if isinstance(query, Query) else quotes
+
+    def least_epsilon(
+        self,
+        query: Query,
+        *,
+        target_error: Number,
+        of: Literal["expected_error", "bound"] = "expected_error",
+        **options: Unpack[RemoteLeastEpsilonOptions],
+    ) -> Quote:
+        """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``.
+
+        It takes some tens of quotes, one after the other; a server that has enough of them is waited for.
+        """
+        from dither.mechanisms.choice import MECHANISMS
+        from dither.session.quoting import searched_epsilon
+
+        named: list[str] = []
+        delta = plain(options.get("delta") or 0.0, finite_number)  # as it is sent
+
+        def quoted(epsilon: float, instead: HowOptions) -> Quote:
+            asked = cast("RemoteQuoteOptions", {**options, **instead, "epsilon": epsilon})
+            one = self.quote(query, **asked)
+            is_free = one.mechanism == "public" or one.derived_from is not None
+            # A mechanism that needs no delta is quoted with none.
+            accepted = [Loss.asked(epsilon), Loss.asked(epsilon, delta), *([Loss(0.0)] if is_free else [])]
+            if one.loss not in accepted:
+                raise self._unreadable(f"a quote for epsilon {epsilon:g} must not be one for {one.loss}")
+            named.append(one.mechanism)
+            # One more than are registered: what is public, or a program, has a name of its own.
+            if len(named) > MOST_QUOTES or len(set(named)) > len(MECHANISMS) + 1:
+                raise self._unreadable(
+                    f"its quotes of one query name {len(set(named))} mechanisms and reach no end after {len(named)}"
+                )
+            return one
+
+        return searched_epsilon(query, quoted, target_error, of)
 
     @property
     def budget(self) -> Account:
@@ -201,14 +260,18 @@ class RemoteSession:
         return self.history_of(None)
 
     def history_of(self, dataset: str | None) -> list[Spend]:
-        """The same, of one dataset."""
+        """The same, of one dataset; a client reads ``MOST_CHARGES`` of them at most."""
         spends: list[Spend] = []
         path = f"{self._path(dataset)}/releases"
         while True:
             after = spends[-1].number if spends else 0
-            page = self._call("GET", f"{path}?after={after}&limit=1000", expected="History")["releases"]
+            page = self._call("GET", f"{path}?after={after}&limit={_PAGE}", expected="History")["releases"]
             if page and page[0]["number"] <= after:
                 raise self._unreadable(f"releases must have numbers above {after}")
+            if len(page) > _PAGE:
+                raise self._unreadable(f"releases must be {_PAGE} at most, as many as were asked for")
+            if len(spends) + len(page) > MOST_CHARGES:
+                raise self._unreadable(f"a history must have at most {MOST_CHARGES:,} charges")
             spends += [
                 Spend(
                     one["number"],
@@ -218,7 +281,7 @@ class RemoteSession:
                 )
                 for one in page
             ]
-            if len(page) < 1000:
+            if len(page) < _PAGE:
                 return spends
 
     @property
@@ -244,7 +307,9 @@ class RemoteSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:  # the exception, if there is one
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _where: TracebackType | None
+    ) -> None:
         self.close()
 
     # --- requests ------------------------------------------------------------------------------------------
@@ -258,7 +323,7 @@ class RemoteSession:
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
-    def _asked(self, payload: JsonObject, *, dataset: str | None = None, **options: Given) -> Releases:
+    def _asked(self, payload: JsonObject, kinds: Kinds, *, dataset: str | None = None, **options: Given) -> Releases:
         payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
         answer = self._call("POST", path, payload, expected="Asked")
@@ -270,43 +335,49 @@ class RemoteSession:
             answer = self._call("POST", path, payload, expected="Asked")
         else:
             raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
-        answer = outcome
-        releases = [Release.from_dict(_finite(one)) for one in answer["releases"]]
-        return Releases(releases, _loss(answer))
+        self._check_kinds(outcome["releases"], kinds)
+        releases = [Release.from_dict(_finite(one)) for one in outcome["releases"]]
+        return Releases(releases, Loss(outcome["epsilon"], outcome["delta"]))
 
-    def _settled(self, answer: Payload) -> Payload | None:
+    def _settled(self, answered: JsonObject) -> _Outcome | None:
         """The answer of a job, when its schedule says so; None if no server works on it any more."""
+        from dither.interfaces.answers import is_job
+
+        if not is_job(answered):
+            return cast("_Outcome", answered)
+        job = cast("_Job", answered)
         waited, least = 0.0, _PAUSE
-        while "releases" not in answer:
-            if answer["state"] == "done":
-                return dict(answer["answer"])
-            if answer["state"] == "failed":
-                if answer["problem"]["code"] == "lost":
+        while True:
+            if job["state"] == "done":
+                return job["answer"]
+            if job["state"] == "failed":
+                problem = _read_problem(job["problem"])
+                if problem.code == "lost":
                     return None
-                raise _error(answer["problem"])
+                raise _error(problem)
             if waited >= LONGEST_WAIT:
                 raise ServerUnreachable(
                     f"{self._base} has no answer after {LONGEST_WAIT:g} seconds, the longest that a client waits; "
                     "ask again with the same request_id, which pays nothing more"
                 )
             # A server that always says "now" is asked less and less often.
-            pause = min(LONGEST_PAUSE, max(least, answer["ready_in"] + _PAUSE))
+            pause = min(LONGEST_PAUSE, max(least, float(job["ready_in"]) + _PAUSE))
             waited, least = waited + pause, min(_LONGEST_RETRY, 1.5 * least)
             time.sleep(pause)
             try:
-                answer = self._call("GET", f"/v1/jobs/{urllib.parse.quote(answer['id'], safe='')}", expected="Job")
+                path = f"/v1/jobs/{urllib.parse.quote(job['id'], safe='')}"
+                job = cast("_Job", self._call("GET", path, expected="Job"))
             except DitherError as error:
                 if error.code == "not-found":
                     return None
                 raise
-        return answer
 
     def _call(self, method: str, path: str, body: JsonObject | None = None, *, expected: str) -> Payload:
         """One request, and the answer that a model of ``answers`` expects.
 
         It is sent again where no answer came, which is free since it has a request id.
         """
-        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        data = None if body is None else strict_json.text_of(body).encode()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
@@ -314,10 +385,10 @@ class RemoteSession:
             request = urllib.request.Request(self._base + path, data=data, headers=headers, method=method)
             try:
                 with self._opener.open(request, timeout=_PATIENCE) as response:
-                    return self._checked(strict_json.parse(response.read(), float), expected)
+                    return self._read(response.read(LONGEST_ANSWER + 1), expected)
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
-                if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or problem["code"] == "source-failed":
+                if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or problem.code == "source-failed":
                     raise _error(problem) from None
                 time.sleep(_retry_after(error.headers.get("Retry-After"), 0.2 * 2**attempt))
             except (OSError, ValueError, http.client.HTTPException):
@@ -330,20 +401,48 @@ class RemoteSession:
             else f"no answer from {self._base}"
         )
 
-    def _checked(self, answer: Payload, expected: str) -> Payload:
+    def _read(self, text: bytes, expected: str) -> JsonObject:
+        """What an answer says; its numbers are floats where these print as the server wrote them, else decimals."""
         from dither.borders import read
         from dither.interfaces import answers
 
+        if len(text) > LONGEST_ANSWER:
+            raise self._unreadable(
+                f"it has more than {LONGEST_ANSWER:,} bytes, so ask for fewer groups or queries at once"
+            )
+        answer = strict_json.parse(text, MOST_ANSWERED)
         try:
             read(getattr(answers, expected), answer)
         except InvalidArgument as error:
-            rule = error.rule
-        else:
-            return answer
-        raise self._unreadable(rule)
+            raise self._unreadable(error.rule) from None
+        return cast("JsonObject", plain(answer, as_float))
+
+    def _check_kinds(self, releases: list[JsonObject], kinds: Kinds) -> None:
+        """Refuse answers that are not of the type that the queries release; of several queries each may be of any."""
+        from dither.borders import read
+        from dither.interfaces.answers import kind_of
+
+        models = list(dict.fromkeys(kind_of(one) for one in kinds))
+        for place, one in enumerate(releases):
+            wrong: InvalidArgument | None = None
+            for model in models:
+                try:
+                    read(model, {name: one[name] for name in ("value", "interval")}, f"releases[{place}]")
+                except InvalidArgument as error:
+                    wrong = error
+                else:
+                    break
+            else:
+                if wrong is not None:
+                    raise self._unreadable(wrong.rule)
 
     def _unreadable(self, rule: str) -> ServerRefused:
-        return ServerRefused(502, "malformed", f"{self._base} sent an answer that can't be read: {rule}")
+        return ServerRefused(
+            502,
+            "malformed",
+            f"{self._base} sent an answer that can't be read: {rule}; check that this is the address of a dither "
+            "server, and that its version is not newer than the one here",
+        )
 
 
 def connect(url: str, *, token: str, dataset: str | None = None, certificate: str | None = None) -> RemoteSession:
@@ -356,15 +455,70 @@ def connect(url: str, *, token: str, dataset: str | None = None, certificate: st
 
 
 def _opener(certificate: str | None) -> urllib.request.OpenerDirector:
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    context: ssl.SSLContext | None = None
     if certificate is not None:
         import ssl
 
         try:
-            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=certificate)))
+            context = ssl.create_default_context(cafile=certificate)
         except OSError:
             raise InvalidArgument("certificate", certificate, "must be a readable PEM file") from None
-    return urllib.request.build_opener(*handlers)
+    return urllib.request.build_opener(_NoRedirect(), _Http(), _Https(context))
+
+
+class _Timed(io.RawIOBase):
+    """What comes from a socket until a moment of the monotonic clock; then reading is an error."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, until: float) -> None:
+        self._raw, self._sock, self._until = raw, sock, until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int | None:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"the response takes more than {LONGEST_RESPONSE:g} seconds")
+        self._sock.settimeout(min(_PATIENCE, left))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """A response with a deadline for all of it, interim responses such as 100 Continue included."""
+
+    def __init__(
+        self, sock: socket.socket, debuglevel: int = 0, method: str | None = None, url: str | None = None
+    ) -> None:
+        super().__init__(sock, debuglevel, method, url)
+        raw = self.fp.detach()
+        self.fp = io.BufferedReader(_Timed(raw, sock, time.monotonic() + LONGEST_RESPONSE))
+
+
+class _Connection(http.client.HTTPConnection):
+    response_class = _Response
+
+
+class _SafeConnection(http.client.HTTPSConnection):
+    response_class = _Response
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        super().__init__(context=context)
+        self._trusted = context
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SafeConnection, req, context=self._trusted)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -395,30 +549,41 @@ def _retry_after(given: str | None, usual: float) -> float:
     return min(_LONGEST_RETRY, seconds) if seconds >= 0 else usual
 
 
-def _loss(payload: Payload) -> Loss:
+def _loss(payload: Mapping[str, float]) -> Loss:
     return Loss(payload["epsilon"], payload["delta"])
 
 
 def _problem(error: urllib.error.HTTPError) -> Problem:
+    """What the body of an error says; what says nothing gets a problem of its own."""
     try:
-        payload = strict_json.parse(error.read(), float)
-        return {"status": error.code, "code": str(payload["code"]), "detail": str(payload["detail"])}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {"status": error.code, "code": "malformed", "detail": f"the server answered with status {error.code}"}
+        return _read_problem(strict_json.parse(error.read(_LONGEST_PROBLEM)) | {"status": error.code})
+    except (OSError, ValueError):
+        said = {"type": "about:blank", "title": "malformed", "code": "malformed"}
+        return _read_problem(
+            said
+            | {"status": error.code, "detail": f"the server answered with status {error.code}, and did not say why"}
+        )
+
+
+def _read_problem(payload: Mapping[str, Parsed]) -> Problem:
+    from dither.borders import read
+    from dither.interfaces import answers
+
+    return read(answers.Problem, payload)
 
 
 def _error(problem: Problem) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
-    error_class = _LOCAL_ERRORS.get(problem["code"])
+    error_class = _LOCAL_ERRORS.get(problem.code)
     if error_class is None:
-        return ServerRefused(problem["status"], problem["code"], problem["detail"])
+        return ServerRefused(problem.status, problem.code, problem.detail)
     rebuilt = error_class.__new__(error_class)
-    Exception.__init__(rebuilt, problem["detail"])
+    Exception.__init__(rebuilt, problem.detail)
     if isinstance(rebuilt, InvalidArgument):
         # A server sends the sentence: it begins with the argument, and what was given is in it.
-        named = _ARGUMENT.match(problem["detail"])
+        named = _ARGUMENT.match(problem.detail)
         rebuilt.argument = named[1] if named else ""
-        rebuilt.given, rebuilt.rule, rebuilt.accepted = None, problem["detail"], problem["detail"]
+        rebuilt.given, rebuilt.rule, rebuilt.accepted = None, problem.detail, problem.detail
     return rebuilt
 
 
@@ -446,26 +611,16 @@ def _queries_json(query: Query | Sequence[Query]) -> Json:
     return [to_json(one) for one in query]
 
 
-def _prior_json(prior: Prior) -> JsonObject:
-    named = dataclasses.fields(prior)  # type: ignore[arg-type]
+def _prior_json(prior: Prior | GraphPrior) -> JsonObject:
+    if not dataclasses.is_dataclass(prior):
+        accepted = "must be one that is sent in few numbers, such as Lognormal or ErdosRenyi, where a server is asked"
+        raise InvalidArgument("prior", type(prior), accepted)
+    named = dataclasses.fields(prior)
     fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in named}
-    return {"kind": type(prior).__name__.lower(), **fields}
+    return {"kind": prior.distribution, **fields}
 
 
 def _finite(payload: JsonObject) -> JsonObject:
     """A release with its infinite numbers back.  A single answer is finite: a text is a category or a date."""
     numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}
-
-
-def _quote(payload: Payload) -> RemoteQuote:
-    return RemoteQuote(
-        payload["query"],
-        _loss(payload),
-        with_infinities(payload["expected_error"]),
-        with_infinities(payload["bound"]),
-        payload["confidence"],
-        payload["calibration"],
-        payload["noise"],
-        payload,
-    )

@@ -1,17 +1,23 @@
-"""JSON, read strictly: UTF-8, bounded depth, no field twice, no NaN; numbers as they were written, if wanted."""
+"""JSON, read strictly and written with all digits: servers and clients read what the other wrote with ``parse``.
+
+UTF-8, bounded depth, no field twice, no NaN; numbers with a point are the decimals that were written.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import NoReturn
 
+from dither.errors import InvalidArgument
 from dither.plain import Given
 
 DEEPEST = 20
 MOST_DIGITS = 60
+"""Of a number in a question, exponents counted."""
 # Possessive: a text that does not end is passed once, instead of once from each of its quotation marks.
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -21,16 +27,16 @@ class NotStrict(ValueError):
     """A text that is not JSON, or not as strict as it must be; says what is wrong."""
 
 
-def parse(text: bytes, fraction: Callable[[str], float | Decimal] | None = None) -> dict[str, Given]:
-    """The object that a text describes; numbers with a point stay decimals unless ``fraction`` reads them."""
+def parse(text: bytes, most_digits: int = MOST_DIGITS) -> dict[str, Given]:
+    """The object that a text describes; numbers with a point stay decimals."""
     if depth_of(text) > DEEPEST:
         raise NotStrict(f"must have at most {DEEPEST} levels")
     try:
         decoded = text.decode("utf-8")
         payload = json.loads(
             decoded,
-            parse_float=fraction or _decimal,
-            parse_int=_whole,
+            parse_float=functools.partial(_decimal, most=most_digits),
+            parse_int=functools.partial(_whole, most=most_digits),
             parse_constant=_constant,
             object_pairs_hook=_once,
         )
@@ -43,6 +49,25 @@ def parse(text: bytes, fraction: Callable[[str], float | Decimal] | None = None)
     if _SURROGATE.search(text) and not _encodable(payload):
         raise NotStrict("has a text with half of a surrogate pair such as \\ud800, which is no character")
     return payload
+
+
+def text_of(value: Given) -> str:
+    """The JSON of plain values and decimals, which ``parse`` reads as they were.
+
+    >>> text_of({"bounds": [Decimal("0.12345678901234567890"), 1], "name": "a"})
+    '{"bounds": [0.12345678901234567890, 1], "name": "a"}'
+    """
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except TypeError:  # a decimal is in it, which the encoder does not know
+        pass
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{text_of(key)}: {text_of(one)}' for key, one in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(text_of, value))}]"
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value)
+    raise InvalidArgument("value", type(value), "must be a plain value of JSON")
 
 
 def depth_of(text: bytes) -> int:
@@ -68,16 +93,16 @@ def _encodable(value: Given) -> bool:
     return True
 
 
-def _decimal(text: str) -> Decimal:
+def _decimal(text: str, most: int) -> Decimal:
     number = Decimal(text)
-    if len(text) > MOST_DIGITS or abs(number.adjusted()) > MOST_DIGITS:
-        raise NotStrict(f"must have numbers of at most {MOST_DIGITS} digits")
+    if len(text) > most or abs(number.adjusted()) > most:
+        raise NotStrict(f"must have numbers of at most {most} digits")
     return number
 
 
-def _whole(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise NotStrict(f"must have numbers of at most {MOST_DIGITS} digits")
+def _whole(text: str, most: int) -> int:
+    if len(text) > most:
+        raise NotStrict(f"must have numbers of at most {most} digits")
     return int(text)
 
 

@@ -56,11 +56,10 @@ def lines_of(design: NDArray[np.float64], response: NDArray[np.float64], sides: 
     unit = float(1 << BITS)
     with np.errstate(all="ignore"):
         scaled = design * sides[None, :]
-        length = (
-            np.sqrt((scaled * scaled).sum(axis=1))
-            if scaled.shape[1] == 1
-            else np.sqrt(scaled[:, 0] * scaled[:, 0] + scaled[:, 1] * scaled[:, 1])
-        )
+        squares = scaled[:, 0] * scaled[:, 0]
+        for k in range(1, scaled.shape[1]):
+            squares = squares + scaled[:, k] * scaled[:, k]
+        length = np.sqrt(squares)
         ahead = np.trunc(scaled / length[:, None] * unit)
         offset = np.rint(response / length * unit)
         usable = np.isfinite(ahead).all(axis=1) & np.isfinite(length) & (length >= LEAST_LENGTH)

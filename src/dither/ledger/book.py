@@ -23,6 +23,7 @@ from dither.ledger.accounts import AccountRow
 from dither.ledger.database import STORING, WRITING, Database, Transaction
 from dither.ledger.database_schema import prepare
 from dither.ledger.entries import (
+    DERIVED,
     Body,
     Charge,
     Entry,
@@ -32,6 +33,7 @@ from dither.ledger.entries import (
     Stored,
     budget_of,
     canonical,
+    derived_entries,
     loss_of,
     name,
     plain_json,
@@ -44,6 +46,18 @@ from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReleasesOf:
+    """Releases whose questions name a query, and how far the ledger was read for them."""
+
+    head: int
+    """The number of the last entry."""
+    version: int
+    """The present version of the data."""
+    found: list[tuple[Entry, Body]]
+    """Charges, and what the entries of their releases say, oldest first."""
 
 
 class Ledger:
@@ -317,6 +331,18 @@ class Ledger:
         body = json.loads(row[0])
         return dict(body["release"]), body.get("source")
 
+    def releases_of(self, dataset: str, query: str, *, after: int = 0) -> ReleasesOf:
+        """The releases behind an entry of the ledger whose question names a query, with the charges that paid for them.
+
+        Those of earlier versions of the data are left out: they no longer answer new questions.
+        """
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            head = look.one("SELECT number FROM dither_ledger") or (0,)
+            rows = chain.releases_naming(look, dataset, query, after)
+        kept = [(entry, body) for entry, body in rows if entry.body["version"] == account.version]
+        return ReleasesOf(int(head[0]), account.version, kept)
+
     def mark(self, state: str) -> str:
         """What entries keep of the state of a source: the same for the same state in this ledger, and no way back."""
         with self._database.transaction() as look:
@@ -404,6 +430,18 @@ class Ledger:
             (chain.entry_of(row), json.loads(answers[row[0]])["release"] if row[0] in answers else None) for row in paid
         ]
 
+    def place_of(self, dataset: str, analyst: str, number: int) -> int:
+        """The place of a charge in an analyst's own history, from 1; 0 where it is somebody else's."""
+        with self._database.transaction() as look:
+            own = look.all(
+                "SELECT number FROM dither_entries WHERE kind = 'charge' AND dataset = ? AND analyst = ? "
+                "AND number <= ? ORDER BY number",
+                name("dataset", dataset),
+                name("analyst", analyst),
+                number,
+            )
+        return len(own) if own and own[-1][0] == number else 0
+
     def page(self, after: int, limit: int, dataset: str | None = None) -> tuple[list[Entry], tuple[int, str]]:
         """Up to ``limit`` entries behind a number, of one dataset if named; and the head of the chain with its number.
 
@@ -466,12 +504,20 @@ def _open_account(work: Transaction, dataset: str) -> AccountRow:
 def _before(
     look: Transaction, dataset: str, analyst: str, request: str, forms: tuple[str, ...], units: list[list[int]]
 ) -> Charge | None:
-    """What a request was charged earlier; an error if it asked something else then."""
+    """What a request was charged earlier; an error if it asked something else then.
+
+    Answers that were computed from earlier releases cost nothing then, whatever they would cost now.
+    """
+    forms = tuple(_without_derived(one) for one in forms)
     before = chain.charged(look, dataset, analyst, request)
     if before is None:
         return None
     # What the question of an older version cost follows from that question; only its rounding may have changed.
-    asked = canonical(before.body["question"])
+    question = {key: value for key, value in before.body["question"].items() if key != DERIVED}
+    derived = derived_entries(before.body["question"])
+    if derived is not None and len(derived) == len(units):
+        units = [own if one is None else [0, 0] for own, one in zip(units, derived, strict=True)]
+    asked = canonical(question)
     paid = before.body["losses"]
     same = paid == units or (asked != forms[0] and len(paid) == len(units) and _at_most(units, paid))
     if asked not in forms or not same:
@@ -479,6 +525,14 @@ def _before(
             f"request_id={request!r} was used for another question or privacy loss; nothing was charged this time"
         )
     return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
+
+
+def _without_derived(asked: str) -> str:
+    """A question, whether or not its answers were computed from earlier releases."""
+    question = json.loads(asked)
+    return (
+        canonical({key: value for key, value in question.items() if key != DERIVED}) if DERIVED in question else asked
+    )
 
 
 def _at_most(units: list[list[int]], paid: list[list[int]]) -> bool:

@@ -81,6 +81,20 @@ def has_others(look: Transaction, account: AccountRow, dataset: str, source: str
     return row is not None
 
 
+def releases_naming(look: Transaction, dataset: str, query: str, after: int) -> list[tuple[Entry, Body]]:
+    """The releases behind an entry whose questions name a query: the charges that paid for them, and their bodies."""
+    columns = ("number", "at", "kind", "dataset", "analyst", "request", "key", "charge", "body", "previous", "hash")
+    rows = look.all(
+        f"SELECT {', '.join(f'c.{one}' for one in columns)}, r.body FROM dither_entries r "  # noqa: S608
+        "JOIN dither_entries c ON c.number = r.charge "
+        "WHERE r.kind = 'release' AND r.dataset = ? AND r.number > ? AND c.body LIKE ? ORDER BY r.number",
+        dataset,
+        after,
+        f'%"name":"{query}"%',
+    )
+    return [(entry_of(row[:-1]), json.loads(row[-1])) for row in rows]
+
+
 def charged(look: Transaction, dataset: str, analyst: str, request: str) -> Entry | None:
     """The charge of a request that was paid before."""
     return one_entry(look, "kind = 'charge' AND dataset = ? AND analyst = ? AND request = ?", dataset, analyst, request)

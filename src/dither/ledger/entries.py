@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -193,6 +193,28 @@ def chained(number: int, at: str, kind: str, labels: Mapping[str, str | int | No
 def question_key(question: str, version: int) -> str:
     """Questions are the same if their canonical text is, and the data have not grown in between."""
     return hashlib.sha256(f"{version}:{question}".encode("ascii")).hexdigest()
+
+
+DERIVED = "derived"
+"""The key of a charge's question under which it says which of its answers were computed from earlier releases."""
+DERIVED_VERSION = 1
+
+
+def derived_of(entries: Sequence[int | None]) -> JsonObject:
+    """What a charge says of answers that were computed from earlier releases: for each question the charge that paid
+    for that release, or None where the question is paid for itself.
+    """
+    return {"version": DERIVED_VERSION, "entries": list(entries)}
+
+
+def derived_entries(question: Mapping[str, Json]) -> list[int | None] | None:
+    """The same, read; None where no answer was derived."""
+    payload = question.get(DERIVED)
+    if payload is None:
+        return None
+    if not isinstance(payload, dict) or payload.get("version") != DERIVED_VERSION:
+        raise ValueError("answers are derived in a way that this program does not know")
+    return list(payload["entries"])
 
 
 def name(argument: str, value: str | None) -> str:

@@ -11,7 +11,7 @@ from dither.accounting.filters import FilterState
 from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Row, Transaction
 from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
-from dither.ledger.entries import GENESIS, Entry, Filter, Report, canonical, chained, question_key
+from dither.ledger.entries import GENESIS, Entry, Filter, Report, canonical, chained, derived_entries, question_key
 from dither.plain import JsonObject
 from dither.privacy import Loss, Relation
 
@@ -83,6 +83,9 @@ class Replay:
     allowances: dict[tuple[int, str], FilterState] = field(default_factory=dict)
     spent_by: dict[tuple[int, str], tuple[int, int, int]] = field(default_factory=dict)
     requests: set[tuple[str, str | None, str | None]] = field(default_factory=set)
+    answered: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """The dataset and version of every charge that has a release."""
+    versions_charged: dict[int, int] = field(default_factory=dict)
     unanswered: dict[int, tuple[str, str | None, str | None, str | None]] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> None:
@@ -104,6 +107,8 @@ class Replay:
         elif entry.kind == "release":
             if self.unanswered.pop(entry.charge or 0, None) != _labels(entry):
                 raise Broken("is a release without a charge of its own")
+            number = entry.charge or 0
+            self.answered[number] = (entry.dataset, self.versions_charged.pop(number))
         elif entry.kind == "retire":
             self.retired.add(account)
         else:
@@ -176,6 +181,7 @@ class Replay:
         version = entry.body["version"]
         if version != self.versions[account] or entry.key != question_key(canonical(entry.body["question"]), version):
             raise Broken("charges for a version or question that it does not name")
+        self._check_derived(entry, version)
         for epsilon, delta in entry.body["losses"]:
             if epsilon < 0 or delta < 0:
                 raise Broken("has a privacy loss below zero")
@@ -186,6 +192,16 @@ class Replay:
             self.spent_by[whose] = (before[0] + epsilon, before[1] + epsilon**2, before[2] + delta)
         self.requests.add(labels[:3])
         self.unanswered[entry.number] = labels
+        self.versions_charged[entry.number] = version
+
+    def _check_derived(self, entry: Entry, version: int) -> None:
+        """What cost nothing because an earlier release answers it must name such a release."""
+        derived, losses = derived_entries(entry.body["question"]), entry.body["losses"]
+        if derived is None:
+            return
+        for source, loss in zip(derived, losses, strict=True):
+            if source is not None and (self.answered.get(source) != (entry.dataset, version) or loss != [0, 0]):
+                raise Broken("derives an answer from what is no earlier release of the same data")
 
     def compare(self, look: Transaction) -> str | None:
         """The first difference between the tables and what the entries say."""

@@ -11,15 +11,17 @@ from fractions import Fraction
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
 from dither.mechanisms.registry import mechanism
-from dither.mechanisms.smooth import SmoothNoise, check_smoothness, interval_and_answer
+from dither.mechanisms.smooth import INTERVAL_BETA, SmoothNoise, check_smoothness, interval_and_answer
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
+from dither.noise.pair_divergence import Enclosed, within
 from dither.numbers import Ball, Number, ball, exact, precision
 from dither.privacy import Loss
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
-from dither.sensitivity.levels import HasLevels, LevelFunction, Levels, Margin
+from dither.sensitivity.levels import HasLevels, LevelFunction, Levels, LevelSystem, Margin
+from dither.sensitivity.margins import Margins
 from dither.statistics.levels import ByLevel
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -32,16 +34,17 @@ HALVINGS = 6
 class LargestLocal(Mechanism):
     """Noise scaled to ``S = max_j e^{-beta j} U_j``, U_j the largest sensitivity of a level within j steps.
 
-    Releases   value + (S / alpha) Z, rounded to the grid: Laplace noise if there is a delta, else a power law.
+    Releases   value + (S / alpha) Z, rounded to the grid: Laplace noise if there is a delta, else a power law; with
+               levels by several margins, such as those of medians, always a power law unless a noise is named.
     Guarantee  (eps, delta)-DP (Laplace, Gaussian) or eps-DP (power law, Cauchy, Student) for the query's neighbours.
     Theorem    COQ17 Prop. 11 by way of ladders: docs/proofs/largest_local.md.  Its Theorem 8 drops the ratio of the two
                densities' normalisers; the exact condition of docs/proofs/admissible.md stands in for it.
     Constants  Paper: alpha = eps/2, beta = ln(1 + eps/(2 ln(1/delta))), proved before use.  Ours: the point of the
-               exact frontier that suits the public levels best.
+               exact frontier that suits the public levels best; by several margins that of smooth sensitivity.
     Cost       The level of the data, and at most one climb between two remembered levels.
 
-    ``levels``: a ``LevelFunction`` made by hand, ``Margin(bound=...)`` for any query with a ladder, or None for the
-    query's own levels.
+    ``levels``: a ``LevelFunction`` made by hand, ``Margins(...)`` or ``Margin(bound=...)`` for any query with a ladder,
+    or None for the query's own levels.
 
     >>> import dither as dt
     >>> mechanism = dt.LargestLocal(levels=dt.Margin(bound=300))
@@ -50,13 +53,14 @@ class LargestLocal(Mechanism):
     ('laplace', True)
     """
 
-    levels: LevelFunction | Margin | None = None
+    levels: LevelFunction | Margin | Margins | None = None
     beta: Number | None = None
     constants: Constants = "exact"
 
     def __post_init__(self) -> None:
-        if self.levels is not None and not isinstance(self.levels, (LevelFunction, Margin)):
-            raise InvalidArgument("levels", self.levels, "must be None, a LevelFunction or Margin(bound=...)")
+        if self.levels is not None and not isinstance(self.levels, (LevelFunction, Margin, Margins)):
+            accepted = "must be None, a LevelFunction, Margins(...) or Margin(bound=...)"
+            raise InvalidArgument("levels", self.levels, accepted)
         if self.beta is not None and exact(self.beta, "beta") <= 0:
             raise InvalidArgument("beta", self.beta, "must be a positive number")
         if self.constants not in ("exact", "paper"):
@@ -77,21 +81,32 @@ class LargestLocal(Mechanism):
                 "mechanism",
                 self.name,
                 "this query has no levels of its own",
-                "LargestLocal(levels=Margin(bound=...))",
+                "LargestLocal(levels=Margins())",
             )
-        law = ask.noise or (Laplace() if ask.loss.delta else PowerLaw())
+        # Levels without examples are those of a ladder, which Laplace noise serves worse than a power law.
+        light = bool(ask.loss.delta) and bool(function.levels.examples())
+        law = ask.noise or (Laplace() if light else PowerLaw())
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         point = self._point(law, loss, function.levels)
+        if interval_loss is not None and not function.levels.examples() and self._is_free:
+            point = point_of(law, loss, point.beta * INTERVAL_BETA)
         check_smoothness(point, ask.loss)
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
         return LevelNoise(ByLevel(statistic, function), spent, point, "exact", interval_loss, ask.confidence)
 
-    def _point(self, law: Law, loss: Loss, levels: Levels) -> AdmissiblePoint:
+    @property
+    def _is_free(self) -> bool:
+        """Whether the point is ours to choose."""
+        return self.beta is None and self.constants == "exact"
+
+    def _point(self, law: Law, loss: Loss, levels: LevelSystem) -> AdmissiblePoint:
         if self.constants == "paper":
             return paper_point(law, loss)
         if self.beta is not None:
             return point_of(law, loss, exact(self.beta, "beta"))
         best = point_of(law, loss, None)
+        if not levels.examples():
+            return best
         points = [best] + [point_of(law, loss, best.beta / 2**halvings) for halvings in range(1, HALVINGS + 1)]
         return min(points, key=lambda point: typical_noise(levels, point))
 
@@ -103,13 +118,12 @@ class LevelNoise(SmoothNoise):
     mechanism = "largest_local"
 
 
-def typical_noise(levels: Levels, point: AdmissiblePoint) -> float:
-    """The mean logarithm of the noise's size on the levels 1, 2, 4, ..., r: a public rule for the point to use."""
+def typical_noise(levels: LevelSystem, point: AdmissiblePoint) -> float:
+    """The mean logarithm of the noise's size on a few public levels (1, 2, 4, ..., r): a rule for the point to use."""
     if not LEAST_BETA <= point.beta <= MOST_BETA:
         return math.inf
-    some = {min(1 << power, levels.count) for power in range(levels.count.bit_length() + 1)}
     size = point.law.typical / float(point.alpha)
-    scales = [float(levels.ladder(level).smooth(point.beta)) * size for level in some]
+    scales = [float(levels.ladder(level).smooth(point.beta)) * size for level in levels.examples()]
     # Only levels without any sensitivity have a bound of nothing; the floor is that of all smooth bounds.
     return statistics.fmean(math.log(max(scale, 1e-300)) for scale in scales)
 
@@ -176,10 +190,23 @@ def unfit_pairs(
     prepared: Mapping[Hashable, tuple[Fraction, Fraction]],
     neighbours: Iterable[tuple[Hashable, Hashable]],
     loss: Loss,
+    law: Enclosed | None = None,
 ) -> list[tuple[Hashable, Hashable]]:
-    """The neighbours between which a hand-made mechanism (dataset -> value, scale of Laplace noise) is not private."""
+    """The neighbours between which a hand-made mechanism (dataset -> value, scale of its noise) is not private.
+
+    Laplace noise by the closed form, any other law by the proof in cells of docs/proofs/largest_local.md, section 7.
+    """
+    known: dict[tuple[Fraction, Fraction, Fraction], bool] = {}
+
+    def fits(here: Fraction, there: Fraction, shift: Fraction) -> bool:
+        # The two directions of a pair are one question.
+        key = (min(here, there), max(here, there), abs(shift))
+        if key not in known:
+            known[key] = scales_fit(*key, loss) if law is None else within(law, *key, loss)
+        return known[key]
+
     return [
         (one, other)
         for one, other in neighbours
-        if not scales_fit(prepared[one][1], prepared[other][1], prepared[one][0] - prepared[other][0], loss)
+        if not fits(prepared[one][1], prepared[other][1], prepared[one][0] - prepared[other][0])
     ]

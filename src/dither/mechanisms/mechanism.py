@@ -116,6 +116,13 @@ class Prepared(ABC, Generic[Data]):
         """How many ranks on either side of a quantile it will probably look at: public; it only decides how to read."""
         return 2048
 
+    def noise_scale(self, records: Data) -> Fraction | None:  # noqa: ARG002
+        """The scale of the noise that it adds on these records, in grid steps: private.
+
+        None if what it adds is not noise of one scale.
+        """
+        return None
+
     @abstractmethod
     def run(self, data: Data) -> Outcome:
         """Read the private data and answer.  Raises nothing that depends on them."""

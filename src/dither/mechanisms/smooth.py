@@ -111,6 +111,9 @@ class SmoothNoise(Prepared[Data]):
         # The early stop usually comes after ln(cap / bound) / beta rungs.
         return min(math.ceil(24 / self.point.beta), 1 << 20) if self.point.beta else 1
 
+    def noise_scale(self, records: Data) -> Fraction:
+        return self._bound(records) / self.point.alpha
+
     def run(self, data: Data) -> Outcome:
         bound = self._bound(data)
         scale = bound / self.point.alpha

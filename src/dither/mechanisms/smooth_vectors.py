@@ -77,9 +77,14 @@ def stretch(law: Law, statistic: VectorStatistic[Data]) -> Fraction:
     return Fraction(math.nextafter(math.sqrt(len(statistic.answers)), math.inf))
 
 
+def units_of(statistic: VectorStatistic[Data]) -> tuple[int, ...]:
+    """How many steps the noise of each number is measured in: public."""
+    return in_norm(statistic).norm_units or (1,) * len(statistic.answers)
+
+
 @dataclass(frozen=True)
 class SmoothVectorNoise(Prepared[Data]):
-    """Every value plus (S / alpha) Z, Z independent for each, and intervals from one noisy ln S."""
+    """Every value plus (S / alpha) Z units of its own, Z independent for each, and intervals from one noisy ln S."""
 
     mechanism = "smooth/vector"
     statistic: VectorStatistic[Data]
@@ -94,7 +99,7 @@ class SmoothVectorNoise(Prepared[Data]):
 
     @property
     def _unit(self) -> Fraction:
-        """The scale of the noise for each step of the bound."""
+        """The scale of the noise for each unit of the bound."""
         return stretch(self.point.law, self.statistic) / self.point.alpha
 
     def _bound(self, data: Data) -> Fraction:
@@ -102,43 +107,47 @@ class SmoothVectorNoise(Prepared[Data]):
         return in_norm(self.statistic).norm_ladder(data).smooth(self.point.beta)
 
     def run(self, data: Data) -> Outcome:
-        bound, grids = self._bound(data), self.statistic.answers
-        most = headroom(in_norm(self.statistic).norm_sensitivity * self._unit)
+        bound, grids, units = self._bound(data), self.statistic.answers, units_of(self.statistic)
+        most = headroom(in_norm(self.statistic).norm_sensitivity * self._unit * max(units))
         scale = bound * self._unit
         noisy = [
-            rounded_draw(self.point.law, int(value), scale, headroom=most) for value in self.statistic.values(data)
+            rounded_draw(self.point.law, int(value), scale * unit, headroom=most)
+            for value, unit in zip(self.statistic.values(data), units, strict=True)
         ]
         places = tuple(grid.clamp(one) for grid, one in zip(grids, noisy, strict=True))
         if self.interval_loss is None:
             return Outcome(places)
-        width = self._half_width(bound)
-        ends = [(grid.clamp(one - width), grid.clamp(one + width)) for grid, one in zip(grids, noisy, strict=True)]
-        return Outcome(places, tuple(ends))
+        widths = self._half_widths(bound)
+        placed = zip(grids, noisy, widths, strict=True)
+        return Outcome(places, tuple((grid.clamp(one - width), grid.clamp(one + width)) for grid, one, width in placed))
 
-    def _half_width(self, bound: Fraction) -> int:
-        """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/intervals.md)."""
+    def _half_widths(self, bound: Fraction) -> list[int]:
+        """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/intervals.md); by one draw."""
         assert self.interval_loss is not None and self.confidence is not None  # noqa: PT018, S101
-        most = float(in_norm(self.statistic).norm_sensitivity)
-        return private_half_width(bound, float(self._unit), most, self.point, self.interval_loss, self.confidence)
+        most, units = float(in_norm(self.statistic).norm_sensitivity), units_of(self.statistic)
+        scale = float(self._unit * max(units))
+        widest = private_half_width(bound, scale, most, self.point, self.interval_loss, self.confidence)
+        return [-(-widest * unit // max(units)) + (unit < max(units)) for unit in units]
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
-        scale = float(self._bound(records) * self._unit)
-        placed = zip(self.statistic.answers, self.statistic.values(records), strict=True)
-        return [AddedNoise(self.point.law, scale, rooms(grid, int(value))) for grid, value in placed]
+        scale = self._bound(records) * self._unit
+        placed = zip(self.statistic.answers, self.statistic.values(records), units_of(self.statistic), strict=True)
+        return [AddedNoise(self.point.law, float(scale * unit), rooms(grid, int(one))) for grid, one, unit in placed]
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """The scale is at most that of the global sensitivity."""
         # Smooth bounds are computed a little above their true value, the global sensitivity included.
-        scale = float(in_norm(self.statistic).norm_sensitivity * self._unit) * (1.0 + 1e-9)
-        half_width = scale * self.point.law.quantile(1.0 - confidence) + 1.0
-        spans = [span(grid) for grid in self.statistic.answers]
-        expected = tuple(most_cut_mean(self.point.law, scale, between) for between in spans)
-        return WorstCaseError(expected, tuple(min(half_width, between) for between in spans))
+        most = in_norm(self.statistic).norm_sensitivity * self._unit
+        scales = [float(most * unit) * (1.0 + 1e-9) for unit in units_of(self.statistic)]
+        spans, reach = [span(grid) for grid in self.statistic.answers], self.point.law.quantile(1.0 - confidence)
+        placed = list(zip(scales, spans, strict=True))
+        expected = tuple(most_cut_mean(self.point.law, scale, between) for scale, between in placed)
+        return WorstCaseError(expected, tuple(min(scale * reach + 1.0, between) for scale, between in placed))
 
     def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
         if self.interval_loss is None or self.confidence is None:
             return None
         scale = float(self._bound(records) * self._unit)
         width = typical_half_width(scale, self.point, self.interval_loss, self.confidence)
-        placed = zip(self.statistic.answers, self.statistic.values(records), strict=True)
-        return tuple(cut_half_width(width, grid, int(value)) for grid, value in placed)
+        placed = zip(self.statistic.answers, self.statistic.values(records), units_of(self.statistic), strict=True)
+        return tuple(cut_half_width(width * unit, grid, int(value)) for grid, value, unit in placed)

@@ -89,6 +89,9 @@ class Scaled(Prepared[Data]):
         """Public."""
         return self.statistic.global_sensitivity / self.point.alpha
 
+    def noise_scale(self, records: Data) -> Fraction:  # noqa: ARG002
+        return self.scale
+
     def run(self, data: Data) -> Outcome:
         noisy = added(self.point.law, self.statistic.value(data), self.scale)
         half_width = None if self.confidence is None else public_half_width(self.point.law, self.scale, self.confidence)

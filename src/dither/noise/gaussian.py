@@ -18,6 +18,7 @@ from flint import arb
 from dither.errors import NotProved
 from dither.kernels.elementary import Floats
 from dither.noise.entropy import LazyBits
+from dither.noise.gamma_quantiles import gamma_quantile
 from dither.noise.law import Law
 from dither.numbers import Ball, ball, precision
 from dither.privacy import Loss
@@ -70,6 +71,27 @@ class Gaussian(Law):
 
     def quantile(self, tail: float) -> float:
         return -NormalDist().inv_cdf(tail / 2.0)
+
+    def rise(self, distance: Ball) -> Ball:
+        """``-ln`` of the density, up to a constant."""
+        return distance * distance / 2
+
+    def slope(self, distance: Ball) -> Ball:
+        """The derivative of ``rise``."""
+        return distance
+
+    def beyond(self, distance: Ball) -> Ball:
+        """P(Z > distance)."""
+        return _normal_below(-distance)
+
+    def far_rise(self, distance: Ball) -> tuple[Ball, Ball] | None:  # noqa: ARG002
+        """None: tails are light."""
+        return None
+
+    @property
+    def steepest_slope(self) -> Fraction | None:
+        """None: the slope has no bound."""
+        return None
 
     def check(self, loss: Loss, *, dilated: bool) -> None:  # noqa: ARG002
         super().check(loss, dilated=True)
@@ -144,10 +166,17 @@ class Gaussian(Law):
         return low
 
     def paper_point(self, loss: Loss, dimension: int) -> tuple[Fraction, Fraction]:
+        """Lemma 2.10: from quantiles of one coordinate and of the squared norm; above epsilon 1 its simpler form."""
         with precision(_BITS):
-            logarithm = (2 / ball(loss.exact_delta)).log()
-            alpha = ball(loss.exact_epsilon) / (5 * (2 * logarithm).sqrt())
-            beta = ball(loss.exact_epsilon) / (4 * (dimension + logarithm))
+            if loss.exact_epsilon > 1:
+                logarithm = (2 / ball(loss.exact_delta)).log()
+                alpha = ball(loss.exact_epsilon) / (5 * (2 * logarithm).sqrt())
+                beta = ball(loss.exact_epsilon) / (4 * (dimension + logarithm))
+                return Fraction(float(alpha.lower())), Fraction(float(beta.lower()))
+            # P(Z_1 > t) is half of P(Z_1^2 > t^2), and Z_1^2 / 2 has a Gamma law of order 1/2.
+            coordinate = (2 * gamma_quantile(Fraction(1, 2), loss.exact_delta)).sqrt()
+            alpha = ball(loss.exact_epsilon) / (5 * coordinate)
+            beta = ball(loss.exact_epsilon) / (4 * gamma_quantile(Fraction(dimension, 2), loss.exact_delta / 2))
             return Fraction(float(alpha.lower())), Fraction(float(beta.lower()))
 
 

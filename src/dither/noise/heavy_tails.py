@@ -24,7 +24,7 @@ from dither.kernels.elementary import Floats
 from dither.noise.entropy import LazyBits
 from dither.noise.law import Law, best_beta, golden_maximum, parameter
 from dither.noise.small_losses import flow_alpha, flow_proves
-from dither.noise.suprema import shifted_rise_at_most
+from dither.noise.suprema import rise_at_most, shifted_rise_at_most
 from dither.numbers import Ball, Number, ball, exact, precision
 from dither.privacy import Loss
 
@@ -95,6 +95,26 @@ class HeavyTail(Law):
         inside = distance / width
         grown = inside ** ball(self.inner)
         return ball(self.power) * grown / (inside * (1 + grown)) / width
+
+    def beyond(self, distance: Ball) -> Ball:
+        """P(Z > distance): half of an incomplete beta function of ``1 / (1 + (z/c)^a)``."""
+        grown = (distance / ball(self.squared_width).sqrt()) ** ball(self.inner)
+        orders = ball((self.power - 1) / self.inner), ball(1 / self.inner)
+        return (1 / (1 + grown)).beta_lower(*orders, regularized=True) / 2
+
+    def rises_at_most(self, grow: Ball, moved: Ball, limit: Ball) -> bool:
+        """Whether ``psi(w grow + moved) - psi(w) <= limit`` is proved for every w >= 0, cell by cell."""
+        return rise_at_most(self, grow, moved, limit)
+
+    def far_rise(self, distance: Ball) -> tuple[Ball, Ball]:
+        """``p`` and ``(p/a) ln(1 + (c/z)^a)``: beyond this distance psi is ``p ln(z/c)`` and at most that much more."""
+        shrunk = (ball(self.squared_width).sqrt() / distance) ** ball(self.inner)
+        return ball(self.power), ball(self.power / self.inner) * shrunk.log1p()
+
+    @property
+    def steepest_slope(self) -> Fraction | None:
+        """Not needed: tails are heavy."""
+        return None
 
     @property
     def steepest(self) -> float:
@@ -228,6 +248,13 @@ class PowerLaw(HeavyTail):
         sign, uniform = tape.signed(at)
         size = (-uniform.log() * self._rate(ctx.prec)).expm1()
         return sign * size if size.is_finite() else None
+
+    def rises_at_most(self, grow: Ball, moved: Ball, limit: Ball) -> bool:
+        # A quotient of linear functions: largest at 0 or far out.
+        return bool(ball(self.power) * (1 + moved).log() <= limit) and bool(ball(self.power) * grow.log() <= limit)
+
+    def beyond(self, distance: Ball) -> Ball:
+        return (1 + distance) ** ball(1 - self.power) / 2
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  (laws are small and few)
     def _rate(self, bits: int) -> Ball:

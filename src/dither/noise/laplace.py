@@ -12,6 +12,7 @@ from dither.errors import NotProved
 from dither.kernels.elementary import Floats
 from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS
+from dither.noise.gamma_quantiles import gamma_quantile
 from dither.noise.law import Law
 from dither.numbers import Ball, Real, ball, precision
 from dither.privacy import Loss
@@ -52,6 +53,27 @@ class Laplace(Law):
     def quantile(self, tail: float) -> float:
         return -math.log(tail)
 
+    def rise(self, distance: Ball) -> Ball:
+        """``-ln`` of the density, up to a constant."""
+        return distance
+
+    def slope(self, distance: Ball) -> Ball:  # noqa: ARG002
+        """The derivative of ``rise``."""
+        return ball(1)
+
+    def beyond(self, distance: Ball) -> Ball:
+        """P(Z > distance)."""
+        return (-distance).exp() / 2
+
+    def far_rise(self, distance: Ball) -> tuple[Ball, Ball] | None:  # noqa: ARG002
+        """None: tails are light."""
+        return None
+
+    @property
+    def steepest_slope(self) -> Fraction | None:
+        """The slope itself."""
+        return Fraction(1)
+
     def prove(self, alpha: Fraction, beta: Fraction, loss: Loss, dimension: int = 1) -> str:
         epsilon = loss.exact_epsilon
         if alpha > epsilon:
@@ -91,10 +113,13 @@ class Laplace(Law):
         return low
 
     def paper_point(self, loss: Loss, dimension: int) -> tuple[Fraction, Fraction]:
+        """Lemma 2.9: beta from the quantile of the norm of the noise, and above epsilon 1 its simpler form."""
         epsilon = loss.exact_epsilon
         with precision(96):
-            logarithm = (2 / ball(loss.exact_delta)).log()
-            divisor = 2 * logarithm if dimension == 1 else 4 * (dimension + logarithm)
+            if epsilon <= 1 or dimension == 1:
+                divisor = 2 * gamma_quantile(Fraction(dimension), loss.exact_delta / 2)
+            else:
+                divisor = 4 * (dimension + (2 / ball(loss.exact_delta)).log())
             beta = Fraction(float((ball(epsilon) / divisor).lower()))
         return epsilon / 2, beta
 

@@ -30,43 +30,47 @@ def shifted_rise_at_most(psi: Rising, shift: Fraction, stretch: Fraction, most: 
     with precision(96):
         grow = ball(stretch).exp()
         moved = ball(shift) * grow if stretch < 0 else ball(shift)
-        limit = ball(most)
+        return rise_at_most(psi, grow, moved, ball(most))
 
-        def gain(w: Ball) -> Ball:
-            return psi.rise(w * grow + moved) - psi.rise(w)
 
-        def bounded_far(w: Ball) -> bool:
-            # (1 + A) / (1 + B) <= max(1, A / B), so far out psi(w e^b + m) - psi(w) <= p ln+(e^b + m / w).
-            return bool(ball(psi.power) * (grow + moved / w).log() <= limit) and bool(limit >= 0)
+def rise_at_most(psi: Rising, grow: Ball, moved: Ball, limit: Ball) -> bool:
+    """Whether ``psi(w grow + moved) - psi(w) <= limit`` is proved for every w >= 0, at the precision in force."""
 
-        far = arb(1)
-        while not bounded_far(far):
-            far *= 16
-            if far > arb(2) ** 200:
-                return False
+    def gain(w: Ball) -> Ball:
+        return psi.rise(w * grow + moved) - psi.rise(w)
 
-        def bounded(low: Ball, high: Ball) -> bool:
-            if psi.rise(high * grow + moved) - psi.rise(low) <= limit:
-                return True
-            if not low > 0:
-                return False
-            cell, middle = low.union(high), (low + high) / 2
-            climb = psi.slope(cell * grow + moved) * grow - psi.slope(cell)
-            return bool(gain(middle) + climb * (cell - middle) <= limit)
+    def bounded_far(w: Ball) -> bool:
+        # (1 + A) / (1 + B) <= max(1, A / B), so far out psi(w g + m) - psi(w) <= p ln+(g + m / w).
+        return bool(ball(psi.power) * (grow + moved / w).log() <= limit) and bool(limit >= 0)
 
-        cells = [(arb(0), arb(2) ** -24)]
-        edge = arb(2) ** -24
-        while edge < far:
-            cells.append((edge, edge * 2))
-            edge *= 2
-        examined = 0
-        while cells:
-            low, high = cells.pop()
-            examined += 1
-            if bounded(low, high):
-                continue
-            middle = ((low + high) / 2).mid()
-            if examined > MOST_CELLS or gain(middle) > limit:
-                return False
-            cells += [(low, middle), (middle, high)]
+    far = arb(1)
+    while not bounded_far(far):
+        far *= 16
+        if far > arb(2) ** 200:
+            return False
+
+    def bounded(low: Ball, high: Ball) -> bool:
+        if psi.rise(high * grow + moved) - psi.rise(low) <= limit:
+            return True
+        if not low > 0:
+            return False
+        cell, middle = low.union(high), (low + high) / 2
+        climb = psi.slope(cell * grow + moved) * grow - psi.slope(cell)
+        return bool(gain(middle) + climb * (cell - middle) <= limit)
+
+    cells = [(arb(0), arb(2) ** -24)]
+    edge = arb(2) ** -24
+    while edge < far:
+        cells.append((edge, edge * 2))
+        edge *= 2
+    examined = 0
+    while cells:
+        low, high = cells.pop()
+        examined += 1
+        if bounded(low, high):
+            continue
+        middle = ((low + high) / 2).mid()
+        if examined > MOST_CELLS or gain(middle) > limit:
+            return False
+        cells += [(low, middle), (middle, high)]
     return True

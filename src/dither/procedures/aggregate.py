@@ -6,6 +6,7 @@ programs or people.  It must hold against *any* such table: the program may have
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 
 from dither.errors import NotApplicable
 from dither.mechanisms.choice import prepare
+from dither.mechanisms.interval_endpoints import distances
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.procedures.answer_spaces import AnswerSpace
@@ -28,6 +30,10 @@ from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import for_people
 
 HALF = Fraction(1, 2)
+ASTRAY = math.log(1_000)
+"""Nats beyond those of the grid: the answer that all blocks give is missed once in a thousand releases."""
+WIDE = math.log(10)
+"""Nats beyond those of the ends: where all blocks agree, the interval is wider than a point once in ten releases."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Aggregation:
     """A metric (dither.procedures.metrics) where the aggregator uses one; None: its own choice."""
     space: AnswerSpace | None = None
     """The finite space that answers are points of; None: they are numbers."""
+    steps: tuple[Fraction, ...] | None = None
+    """The declared step of each number; None: a fine one between its bounds."""
 
     @property
     def length(self) -> int:
@@ -54,7 +62,13 @@ class Aggregation:
     @property
     def grids(self) -> tuple[Grid, ...]:
         """The public grid of each number; answers are rounded to it before anything else."""
-        return tuple(Grid.between(bounds) for bounds in self.output.bounds)
+        return answer_grids(self.output, self.steps)
+
+
+def answer_grids(output: Output, steps: tuple[Fraction, ...] | None) -> tuple[Grid, ...]:
+    """The public grid of each number, from its bounds and its declared step."""
+    each = (None,) * output.length if steps is None else steps
+    return tuple(Grid.between(bounds, step) for bounds, step in zip(output.bounds, each, strict=True))
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,10 @@ class Aggregator(ABC):
     def blocks_wanted(self, task: Aggregation) -> int:
         """How many blocks make the noise negligible: a public rule (``task.blocks`` is not looked at)."""
 
+    def advice(self, task: Aggregation) -> str | None:  # noqa: ARG002
+        """What to change where so few blocks can't tell the answers of the grid apart: from public facts."""
+        return None
+
 
 @dataclass(frozen=True)
 class EachNumber(Aggregator):
@@ -112,8 +130,10 @@ class EachNumber(Aggregator):
     statistic: Callable[[int, int, Grid], Statistic[RankedRecords]]
     """From the number of blocks, how many of them one person can change, and the grid of the answers."""
     mechanism: str
-    ranks: tuple[int, int]
-    """How many blocks epsilon = 1 takes for an answer that noise does not spoil: without an interval, and with one."""
+    nats: tuple[float, float]
+    """By how much a block and a unit of epsilon tell two answers apart: without an interval, and with one."""
+    draws: bool = False
+    """True if an answer that is missed may lie anywhere between the bounds; else noise is small where blocks agree."""
 
     def prepare(self, task: Aggregation) -> Aggregate:
         if task.metric is not None:
@@ -129,8 +149,32 @@ class EachNumber(Aggregator):
         return EachNumberAggregate(Loss(task.loss.epsilon), called, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
-        each = self.ranks[task.confidence is not None]
-        return int(each * task.touched * task.length / task.loss.exact_epsilon) + 1
+        points = max(grid.points for grid in task.grids)
+        blocks = self._blocks_for_answer(task, points)
+        if not self.draws or task.confidence is None:
+            return blocks
+        # Each end has half the rate of the answer, aims beyond a public rank and is drawn among few places.
+        nats = 2 * math.log(len(distances(points))) - math.log(1 - task.confidence) + WIDE
+        return max(blocks, math.ceil(2 * nats / self._told_apart(task, 1)))
+
+    def _blocks_for_answer(self, task: Aggregation, points: int) -> int:
+        return math.ceil((math.log(points) + ASTRAY) / self._told_apart(task, 1))
+
+    def _told_apart(self, task: Aggregation, blocks: int) -> float:
+        """How many nats so many blocks that agree put between their answer and any other."""
+        nats = self.nats[task.confidence is not None]
+        return nats * blocks * task.loss.epsilon / (task.touched * task.length)
+
+    def advice(self, task: Aggregation) -> str | None:
+        wanted = self._blocks_for_answer(task, max(grid.points for grid in task.grids))
+        if not self.draws or task.blocks >= wanted:
+            return None
+        points = int(math.exp(min(max(self._told_apart(task, task.blocks) - ASTRAY, 0.0), 40.0)))
+        coarser = "" if points < 2 else f", or a step that leaves at most {points:,} values between the bounds"
+        return (
+            f"{task.blocks:,} blocks are too few to tell their answer from all others where they agree: "
+            f"take {wanted:,} blocks{coarser}"
+        )
 
 
 def median_of(blocks: int, touched: int, grid: Grid) -> Statistic[RankedRecords]:
@@ -138,8 +182,10 @@ def median_of(blocks: int, touched: int, grid: Grid) -> Statistic[RankedRecords]
     return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
 
 
-MEDIAN = EachNumber("median", median_of, "inverse", (80, 200))
-SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", (80, 200))
+MEDIAN = EachNumber("median", median_of, "inverse", (1 / 4, 1 / 8), draws=True)
+"""Exactly: other answers than that of all m blocks cost m / 2s changes, each e^(-epsilon / 2) or half of that."""
+SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", (0.4, 0.16))
+"""Measured: where blocks agree the noise is then about 1e-6 of the bounds on the default grid."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,10 +29,19 @@ from dither.procedures.plans import outer_ranks, paper_loss, paper_scale_step, p
 from dither.procedures.regression import LEAST_SPREAD, Fit, Model, RegressionPlan, check_block, draw_spread
 from dither.procedures.unbounded import ScaleStep, enough_records, noisy
 
-MOST_COEFFICIENTS = 2
-"""The boundary of a cell is swept exactly in one and two dimensions."""
+if TYPE_CHECKING:
+    from dither.kernels.arrangement import Lines
+
+SWEPT = 2
+"""Up to so many coefficients the boundary of a cell is swept exactly; beyond, its faces are cut into boxes."""
+FINENESS = {3: (7, 4), 4: (5, 2), 5: (4, 1), 6: (3, 1)}
+"""By the number of coefficients: how often faces are halved, and how fine the directions are (public)."""
+MOST_COEFFICIENTS = max(FINENESS)
+"""A cell of q coefficients has 2q faces of dimension q - 1, and there are 2^q grids."""
 MOST_RECORDS = 1 << 22
 """With more lines cross products of sums would not fit into 64 bits (dither.kernels.arrangement.MOST_LINES)."""
+MOST_RECORDS_OF_FACES = 1 << 20
+"""The same for more than two coefficients, where a linear programme takes some minutes of so many."""
 BLOCK = 4
 """Records per coefficient in the blocks whose spread sets the sides of the cells."""
 SIDE_NATS = Fraction(14)
@@ -40,7 +50,7 @@ CHOICE_SHARE = Fraction(1, 5)
 """The part of epsilon that chooses among the shifted grids."""
 MOST_SCALE_SHARE = Fraction(2, 5)
 """The part of epsilon that the scales may take at most."""
-ROOM = 40
+ROOM = {1: 40, 2: 40, 3: 60, 4: 90, 5: 200, 6: 400}
 """Sides of cells, in standard errors of one record, for each share of the records that the test needs as margin."""
 FINER = 64
 """The paper's answer is looked up in cells so many times finer than those of the test."""
@@ -65,19 +75,44 @@ def shifts(coefficients: int) -> list[tuple[int, ...]]:
     return list(product((0, 1), repeat=coefficients))
 
 
-def cells_of(design: Floats, response: Floats, sides: Floats) -> FitCells:
+def cells_of(design: Floats, response: Floats, sides: Floats, most: int | None = None) -> FitCells:
     """The cells and their margins: how many records can change with the cell staying what it is.
 
-    Margins are 1-Lipschitz between neighbours, and neighbours with different cells both have margin 0.
+    Margins are 1-Lipschitz between neighbours, and neighbours with different cells both have margin 0.  ``most`` is a
+    public height at which they may be cut; for three coefficients or more they are bounds from below.
     """
     # Compiled code is slow to load, and most releases do without it.
     from dither.kernels.arrangement import boundary_changes, cell_around, lines_of, minimiser_box  # noqa: PLC0415
 
     lines = lines_of(design, response, sides)
+    if len(sides) > SWEPT:
+        found = faces_of(lines, len(response) if most is None else most)
+        return FitCells(tuple(corner for corner, _ in found), tuple(margin for _, margin in found))
     box = minimiser_box(lines)
     corners = [cell_around(box, shift) for shift in shifts(len(sides))]
     margins = [0 if corner is None else max(boundary_changes(lines, corner) - 1, 0) for corner in corners]
     return FitCells(tuple(corners), tuple(margins))
+
+
+def faces_of(lines: Lines, most: int) -> list[tuple[tuple[int, ...] | None, int]]:
+    """In each shifted grid the cell whose bound exceeds two, if there is one, and its margin, cut at ``most``.
+
+    Margins count from bounds above four: then every neighbour's bound exceeds two, and it has the same cell.
+    """
+    from dither.kernels.cell_faces import cells_near, face_changes  # noqa: PLC0415
+    from dither.kernels.least_deviations import near_minimiser  # noqa: PLC0415
+
+    coefficients = lines.directions.shape[1]
+    depth, finest = FINENESS[coefficients]
+    point, found = near_minimiser(lines), []
+    for shift in shifts(coefficients):
+        tried = [
+            (face_changes(lines, corner, depth=depth, finest=finest, most=most + 2), corner)
+            for corner in cells_near(point, shift)
+        ]
+        changes, corner = max(tried, default=(1, None))
+        found.append((corner, changes - 2) if changes > 1 else (None, 0))
+    return found
 
 
 @dataclass(frozen=True)
@@ -88,7 +123,7 @@ class StableCell(RegressionPlan):
     Theorem    docs/proofs/regression.md, section 4: margins of cells, a private choice of the grid, one test.
     Constants  DL09 runs 2^p tests and adds Lap(p h / epsilon) to every coefficient; a cell that passes is the same for
                all neighbours, so its centre needs no noise, and choosing the grid privately leaves one test.
-    Cost       O(n log n).
+    Cost       O(n log n) for one or two coefficients; beyond, a linear programme and boxes of a public number.
     """
 
     size: int
@@ -109,9 +144,9 @@ class StableCell(RegressionPlan):
         order = random_order(sample.records)
         fits = block_fits(sample, order, self.size, intercept=self.model.intercept)
         sides = np.array([self._side(fits, j) for j in range(self.model.coefficients)])
-        cells = cells_of(sample.design(intercept=self.model.intercept), sample.response, sides)
         # Margins are cut at a public height: still 1-Lipschitz, and no weight underflows.
         most = 4 * self.test.margin_for()
+        cells = cells_of(sample.design(intercept=self.model.intercept), sample.response, sides, most)
         choice = draw_index([most - min(margin, most) for margin in cells.margins], self.choice_epsilon / 2)
         corner = cells.corners[choice]
         if not self.test.passes(cells.margins[choice]) or corner is None:
@@ -128,7 +163,7 @@ class StableCell(RegressionPlan):
         if spread <= LEAST_SPREAD:
             # Fits that all agree: any side will do that is not far below the values.
             return 1.0 / math.sqrt(self.model.records)
-        share = min(ROOM * (self.test.margin_for() + 1) / self.model.records, 1.0)
+        share = min(ROOM[self.model.coefficients] * (self.test.margin_for() + 1) / self.model.records, 1.0)
         return spread * math.sqrt(self.size) * share
 
 
@@ -164,7 +199,7 @@ class PaperCell(RegressionPlan):
             records = float(self.model.records)
             sides.append(float(found.value) * records**-0.25 if found.value else records**-0.5)
         design, h = sample.design(intercept=self.model.intercept), np.array(sides)
-        cells = cells_of(design, sample.response, h)
+        cells = cells_of(design, sample.response, h, 4 * self.test.margin_for())
         passed = next((k for k, margin in enumerate(cells.margins) if self.test.passes(margin)), None)
         corner = None if passed is None else cells.corners[passed]
         if corner is None:
@@ -184,6 +219,11 @@ def minimiser_in(corner: tuple[int, ...], design: Floats, response: Floats, side
     """A minimiser to a small part of a cell, in units of cells, cut to the cell: private."""
     from dither.kernels.arrangement import lines_of, minimiser_box  # noqa: PLC0415
 
+    if len(corner) > SWEPT:
+        from dither.kernels.least_deviations import near_minimiser  # noqa: PLC0415
+
+        point = [Fraction(float(at)) for at in near_minimiser(lines_of(design, response, sides))]
+        return [min(max(one, Fraction(at, 2)), Fraction(at + 2, 2)) for one, at in zip(point, corner, strict=True)]
     box = minimiser_box(lines_of(design, response, sides / FINER))
     middle = [Fraction(at + 1, 2) for at in corner]
     if box is None:
@@ -198,18 +238,18 @@ def minimiser_in(corner: tuple[int, ...], design: Floats, response: Floats, side
 def plan_robust(
     model: Model, loss: Loss, miss: Fraction | None, size: int | None = None, constants: Constants = "exact"
 ) -> StableCell | PaperCell:
-    """R_H for one or two coefficients."""
+    """R_H for one to six coefficients."""
     if model.coefficients > MOST_COEFFICIENTS:
         raise NotApplicable(
             "method",
             "robust",
-            f"{model.coefficients} coefficients, and cells are tested in at most two dimensions",
+            f"{model.coefficients} coefficients, and cells are tested for at most {MOST_COEFFICIENTS}: "
+            "their faces grow in number and in dimension",
             '"auto" or "shortcut"',
         )
-    if model.records > MOST_RECORDS:
-        raise InvalidArgument(
-            "X", f"{model.records} records", f'must have at most {MOST_RECORDS} records for method="robust"'
-        )
+    most = MOST_RECORDS if model.coefficients <= SWEPT else MOST_RECORDS_OF_FACES
+    if model.records > most:
+        raise InvalidArgument("X", f"{model.records} records", f'must have at most {most} records for method="robust"')
     if loss.is_pure:
         raise InvalidArgument("delta", loss.delta, 'must be above 0 for the test of method="robust", such as 1e-6')
     if size is not None:
@@ -230,7 +270,7 @@ def plan_robust(
     def possible(records: int) -> bool:
         if q * scale_epsilon(records) > epsilon * MOST_SCALE_SHARE:
             return False
-        return ROOM * (test(records).margin_for() + 1) <= records
+        return ROOM[q] * (test(records).margin_for() + 1) <= records
 
     enough_records(model.records, possible, loss.exact_epsilon, loss.exact_delta)
     return StableCell(

@@ -41,7 +41,7 @@ SLACK = Fraction(1, 1 << 34)
 _INFLATION = 1.0 + 2.0**-36
 DEEPEST = 128.0
 """Weights of S are no less than e^-128."""
-MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", (80, 80))
+MIDDLE = EachNumber("centre", ShortestMiddle, "smooth", (0.4, 0.4))
 """The unconstrained centre of each number."""
 
 

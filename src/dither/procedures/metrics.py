@@ -101,7 +101,7 @@ class Matching(Metric):
     An answer lists its points one after the other; the release lists them in order.
     """
 
-    points: int
+    points: int = 1
     name = "matching"
     norm = "l2"
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.procedures.partition import Independent, Members, Sampling
-from dither.sources.entries import is_missing, real, text
+from dither.sources.entries import FAILURES, is_missing, real, text
 from dither.sources.frames import (
     ColumnLike,
     Entries,
@@ -44,6 +44,12 @@ if TYPE_CHECKING:
 ACCEPTED = "must be an array, a frame of pandas, Polars or Arrow, a mapping of names to columns, or a list of rows"
 _ARRAYS = "biufSUM"
 _NUMBERS = (numbers.Number, Decimal, np.number, np.bool_)
+_ROWS = {list, tuple, np.ndarray}
+MOST_CHARACTERS = 1 << 22
+"""Texts without a declared type have this much room in a block, all of them the same: longer ones are cut, so that one
+record does not make all others of its block as long."""
+SHORTEST_CUT = 100
+"""No text is cut to fewer characters."""
 
 
 class Rows:
@@ -199,14 +205,15 @@ def untyped_array(entries: Entries) -> NDArray[np.float64] | NDArray[np.str_]:
     >>> untyped_array([1, "two"])
     array(['1', 'two'], dtype='<U3')
     """
-    try:
-        built = np.array(entries, dtype=object)
-    except ValueError:  # rows of different lengths
-        built = object_array(entries)
+    built = object_array(entries)
+    if {type(one) for one in entries} <= _ROWS and len({len(one) for one in entries}) == 1:
+        with contextlib.suppress(*FAILURES):  # (an entry that can't be looked at: then rows stay as they are)
+            built = np.array(entries, dtype=object)
     flat = built.ravel().tolist()
     if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
         return np.array([real(one) for one in flat], dtype=np.float64).reshape(built.shape)
-    return np.array([text(one) or "" for one in flat], dtype=str).reshape(built.shape)
+    longest = max(SHORTEST_CUT, MOST_CHARACTERS // len(flat))
+    return np.array([(text(one) or "")[:longest] for one in flat], dtype=str).reshape(built.shape)
 
 
 def untyped_column(pa: ModuleType, entries: Entries) -> pa.Array:

@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
-from dither.procedures.aggregate import MEDIAN, SMOOTH_MEDIAN, Aggregate, Aggregated, Aggregation, Aggregator
+from dither.procedures.aggregate import (
+    MEDIAN,
+    SMOOTH_MEDIAN,
+    Aggregate,
+    Aggregated,
+    Aggregation,
+    Aggregator,
+    answer_grids,
+)
 from dither.procedures.agreement import Average, fewest_blocks
 from dither.procedures.answer_spaces import AnswerSpace
 from dither.procedures.centre import Centre
@@ -22,6 +33,7 @@ from dither.procedures.medoid import Medoid
 from dither.procedures.metrics import METRICS, GivenMetric, Matching, as_metric
 from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
 from dither.procedures.unconstrained_centre import UnconstrainedCentre
+from dither.sources.grid import Grid
 
 AGGREGATORS: dict[str, Aggregator] = {
     "median": MEDIAN,
@@ -51,6 +63,10 @@ class SampleAggregatePlan:
     output: Output
     space: AnswerSpace | None = None
     """The space of the points that are released; None: numbers are."""
+    grids: tuple[Grid, ...] | None = None
+    """Declared grids of the numbers; None: the aggregate's own, which are fine."""
+    advice: str | None = None
+    """What would make the answer better, from public facts; None: nothing is wrong."""
 
     @property
     def loss(self) -> Loss:
@@ -61,7 +77,9 @@ class SampleAggregatePlan:
         """Aggregate the answers of all blocks."""
         if answers.shape != (self.sampling.blocks, self.output.length):
             raise RuntimeError("an executor must answer for every block")
-        return self.aggregate.run(answers)
+        if self.grids is None:
+            return self.aggregate.run(answers)
+        return _on_grids(self.aggregate.run(_rounded(answers, self.grids)), self.grids)
 
 
 def plan(
@@ -75,21 +93,51 @@ def plan(
     sampling: str = "partition",
     confidence: Fraction | None = None,
     space: AnswerSpace | None = None,
+    steps: tuple[Fraction, ...] | None = None,
 ) -> SampleAggregatePlan:
     """The plan of a release; refuses here or never.
 
     people: the public number of people (of rows where each has one); None: it is private.
     blocks: None takes the aggregator's public rule.
+    steps: of the grid of each number; answers are rounded to it, and so is what is released.
     aggregator: "auto", a name in AGGREGATORS (with a space: in POINT_AGGREGATORS), or an Aggregator.
     """
     if sampling not in SAMPLINGS:
         raise InvalidArgument("sampling", sampling, f"must be {', '.join(map(repr, SAMPLINGS))}")
-    task = Aggregation(1, 1, output, loss, confidence, metric, space)
+    task = Aggregation(1, 1, output, loss, confidence, metric, space, steps)
     name, chosen = _aggregator(aggregator, task, _most_blocks(people, blocks) if sampling == "partition" else 0)
     count = checked_blocks(_chosen_blocks(people, chosen, task, sampling) if blocks is None else blocks, people)
     drawn = _sampling(sampling, count, people)
     task = dataclasses.replace(task, blocks=count, touched=drawn.touched)
-    return SampleAggregatePlan(drawn, name, chosen.prepare(task), output, space)
+    declared = None if steps is None else answer_grids(output, steps)
+    return SampleAggregatePlan(drawn, name, chosen.prepare(task), output, space, declared, chosen.advice(task))
+
+
+def _rounded(answers: Answers, grids: tuple[Grid, ...]) -> Answers:
+    """Each answer at the nearest point of its grid: block by block."""
+    steps = [
+        grid.quantise(np.ascontiguousarray(column), grid.ends[0]) for column, grid in zip(answers.T, grids, strict=True)
+    ]
+    return np.column_stack([float(grid.step) * column for column, grid in zip(steps, grids, strict=True)])
+
+
+def _on_grids(found: Aggregated, grids: tuple[Grid, ...]) -> Aggregated:
+    """What is released at grid points, with the ends of intervals moved outwards to them: post-processing."""
+    if found.values is None:
+        return found
+    values = tuple(_grid_point(number, grid, round) for number, grid in zip(found.values, grids, strict=True))
+    if found.intervals is None:
+        return Aggregated(values)
+    ends = zip(found.intervals, grids, strict=True)
+    outwards = [(_grid_point(low, grid, math.floor), _grid_point(high, grid, math.ceil)) for (low, high), grid in ends]
+    return Aggregated(values, tuple(outwards))
+
+
+def _grid_point(number: float, grid: Grid, rounding: Callable[[Fraction], int]) -> float:
+    """A number as it is if it is a grid point up to the rounding of floats, else rounded."""
+    steps = Fraction(number) / grid.step
+    nearest = float(grid.value(grid.clamp(round(steps))))
+    return nearest if nearest == number else float(grid.value(grid.clamp(rounding(steps))))
 
 
 def _aggregator(given: Aggregator | str, task: Aggregation, blocks: int) -> tuple[str, Aggregator]:

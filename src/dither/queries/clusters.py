@@ -134,7 +134,7 @@ class CentresPlan(Plan[Floats]):
     query: KMeans
     missing: Missing = None
     neighbours = Neighbours.CHANGE_ONE
-    mechanism = "sample_and_aggregate"
+    mechanism = "private passes"
     noise = "gaussian"
 
     @property
@@ -147,7 +147,7 @@ class CentresPlan(Plan[Floats]):
         lacking = int(self.query.k) - len(rows)
         reason = f"{lacking} of {int(self.query.k)} {self.query.part}s not found: {NOT_FOUND}" if lacking else None
         if not rows:
-            return Result(None, reason=reason, mechanism=found.start)
+            return Result(None, reason=reason)
         order = sorted(range(len(rows)), key=rows.__getitem__)
         ends = found.components.intervals
         return Result(
@@ -155,7 +155,6 @@ class CentresPlan(Plan[Floats]):
             None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),
             reason=reason,
             labels=self.labels[: len(rows)],
-            mechanism=found.start,
         )
 
 

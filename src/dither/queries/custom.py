@@ -25,7 +25,7 @@ from dither.queries.registry import Door, query
 from dither.queries.tables import TableRecords
 from dither.queries.vectors import column_names
 from dither.release import Released
-from dither.sensitivity.levels import LevelFunction
+from dither.sensitivity.levels import LevelFunction, Levels
 from dither.sources.column import Shape
 from dither.sources.graph import Graph
 from dither.sources.grid import MOST_STEPS, Grid
@@ -177,7 +177,9 @@ class Custom(StatisticQuery[Released, Released, Anything, Shape, Anything]):
         ):
             if getattr(self, argument) is not None and not callable(getattr(self, argument)):
                 raise InvalidArgument(argument, type(getattr(self, argument)), f"must be {form}")
-        if self.levels is not None and not isinstance(self.levels, LevelFunction):
+        if self.levels is not None and not (
+            isinstance(self.levels, LevelFunction) and isinstance(self.levels.levels, Levels)
+        ):
             accepted = "must be LevelFunction(Levels([1, 2, 5]), level), level a function of the data"
             raise InvalidArgument("levels", type(self.levels), accepted)
         if (self.local_sensitivity is None) != (self.local_sensitivity_change is None):
@@ -428,12 +430,11 @@ class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
     @property
     def levels(self) -> tuple[int | float, ...]:
         """The different local sensitivities in rising order: level 1 has the first (COQ17 section 3.2)."""
-        levels = self.statistic.level_function().levels
-        return tuple(self._in_units(int(one)) for one in levels.sensitivities)
+        return tuple(self._in_units(int(one)) for one in self.statistic.levels.sensitivities)
 
     def level(self, dataset: Hashable) -> int:
         """The level of a dataset, from 1."""
-        return self.statistic.level_function().level(self._place(dataset))
+        return self.statistic.level_of(self._place(dataset))
 
     def lowest_neighbour_level(self, level: int) -> int:
         """The lowest level below this one that neighbours of its datasets have, or this one: tau_k of COQ17."""
@@ -444,7 +445,7 @@ class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
         return max(self._related(level))
 
     def _related(self, level: int) -> Sequence[int]:
-        levels = self.statistic.level_function().levels
+        levels = self.statistic.levels
         if not isinstance(level, int) or not 1 <= level <= levels.count:
             raise InvalidArgument("level", level, f"must be a whole number from 1 to {levels.count}")
         return levels.related(level)

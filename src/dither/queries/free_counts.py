@@ -30,6 +30,8 @@ class FreeCountPlan(Plan[tuple[int, ...]]):
     neighbours: Neighbours
     mechanism: str
     noise: str
+    most: int | None = None
+    """A public bound on the count, where the number of records is private."""
     loss = Loss(0.0)
 
     @property
@@ -39,16 +41,22 @@ class FreeCountPlan(Plan[tuple[int, ...]]):
     def run(self, records: tuple[int, ...]) -> Result:
         """``records``: the released counts of the bins, which are public."""
         kept = sum(count for count, one in zip(records, self.chosen, strict=True) if one)
-        rest, terms = sum(records) - kept, sum(self.chosen)
-        if self.records is not None and 2 * terms > len(self.chosen):
-            kept, terms = self.records - rest, len(self.chosen) - terms
+        if self.records is not None and self.terms < sum(self.chosen):
+            kept = self.records - (sum(records) - kept)
         if self.missed is None or self.scale is None:
             return Result(self._clamped(kept))
-        half = laplace_sum_half_width(self.scale, terms, self.missed)
+        half = laplace_sum_half_width(self.scale, self.terms, self.missed)
         return Result(self._clamped(kept), (self._clamped(kept - half), self._clamped(kept + half)))
 
+    @property
+    def terms(self) -> int:
+        """How many noisy counts are added up."""
+        terms = sum(self.chosen)
+        return len(self.chosen) - terms if self.records is not None and 2 * terms > len(self.chosen) else terms
+
     def _clamped(self, count: int) -> int:
-        return max(count, 0) if self.records is None else min(max(count, 0), self.records)
+        most = self.most if self.records is None else self.records
+        return max(count, 0) if most is None else min(max(count, 0), most)
 
 
 def free_count(

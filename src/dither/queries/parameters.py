@@ -56,12 +56,6 @@ class Parameter(ABC):
 
         return borders.read_with(self._reader.validate_python, value, name)
 
-    def schema(self) -> JsonObject:
-        """As JSON Schema."""
-        from dither import borders
-
-        return borders.json_schema(self._reader)
-
     def facts(self) -> JsonObject:
         """What a form needs to know besides label and help."""
         return {}
@@ -127,8 +121,24 @@ class Flag(Parameter):
         return flag()
 
 
+class _Limited(Parameter):
+    """A number with limits."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def least(self) -> float | None: ...
+        @property
+        def most(self) -> float | None: ...
+
+    def facts(self) -> JsonObject:
+        from dither.borders import limits
+
+        return limits(self.least, self.most)
+
+
 @dataclass(frozen=True)
-class Whole(Parameter):
+class Whole(_Limited):
     """A whole number."""
 
     least: int | None = None
@@ -140,12 +150,9 @@ class Whole(Parameter):
 
         return whole(self.least, self.most)
 
-    def facts(self) -> JsonObject:
-        return _limits(self.least, self.most)
-
 
 @dataclass(frozen=True)
-class Number(Parameter):
+class Number(_Limited):
     """A finite number."""
 
     least: float | None = None
@@ -156,9 +163,6 @@ class Number(Parameter):
         from dither.borders import number
 
         return number(self.least, self.most)
-
-    def facts(self) -> JsonObject:
-        return _limits(self.least, self.most)
 
 
 @dataclass(frozen=True)
@@ -228,11 +232,6 @@ class MissingValue(Parameter):
 
         ends = choice(*self._ends, sentence='must be a number, "lower" or "upper"')
         return either(lambda value: isinstance(value, str), ends, number())
-
-
-def _limits(least: float | None, most: float | None) -> JsonObject:
-    given = {"minimum": least, "maximum": most}
-    return {name: one for name, one in given.items() if one is not None}
 
 
 COLUMN = ColumnParameter("Column", is_needed=True)

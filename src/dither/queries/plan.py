@@ -82,8 +82,6 @@ class Result:
     """Why there is no answer, or not all of it, in public terms."""
     labels: tuple[str, ...] | None = None
     """Names of the values where the plan did not know them."""
-    mechanism: str | None = None
-    """The mechanism where only the run decided which."""
 
 
 class Plan(ABC, Generic[R_contra]):
@@ -132,11 +130,19 @@ class Plan(ABC, Generic[R_contra]):
             """What the guarantee rests on beside the proofs of the library, such as a claim of the query's author."""
 
         @property
+        def advice(self) -> str | None:
+            """What would make the answer better, from public facts: quotes say it."""
+
+        @property
+        def derived_from(self) -> int | None:
+            """The charge whose release the answer is computed from; None: it is computed from records."""
+
+        @property
         def is_scheduled(self) -> bool:
             """True if it reads and runs on a public schedule of its own."""
 
     else:
-        missing = labels = claim = None
+        missing = labels = claim = advice = derived_from = None
         is_scheduled = False
 
     @property
@@ -243,6 +249,10 @@ class WrappedPlan(Plan[R_contra]):
     @property
     def claim(self) -> str | None:
         return self.inner.claim
+
+    @property
+    def advice(self) -> str | None:
+        return self.inner.advice
 
     @property
     def is_scheduled(self) -> bool:

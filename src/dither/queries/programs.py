@@ -10,16 +10,21 @@ import secrets
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, cast, runtime_checkable
+
+import numpy as np
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.kernels.elementary import Floats
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace
+from dither.numbers import exact
 from dither.plain import JsonObject
 from dither.privacy import Loss, Neighbours
+from dither.procedures.aggregate import answer_grids
 from dither.procedures.answer_spaces import AnswerSpace, as_space
 from dither.procedures.drawn_point import DrawnPoint
 from dither.procedures.executor import Executor, Output
@@ -130,6 +135,10 @@ class ProgramPlan(Plan["Blocks"]):
         return self.procedure.aggregate.noise
 
     @property
+    def advice(self) -> str | None:
+        return self.procedure.advice
+
+    @property
     def blocks(self) -> int:
         """How many blocks there are: public."""
         return self.procedure.sampling.blocks
@@ -188,6 +197,9 @@ METRIC_CLAIM = "its privacy rests on what the author of the metric claims about 
         "output": Whole("Numbers in an answer", least=1, most=MOST_OUTPUTS, is_advanced=True),
         "bounds": Bounds("Least and greatest answer", "Of numbers.", example=(0, 100), most=MOST_OUTPUTS),
         "space": Text("Space of answers", "Instead of numbers: rankings: a, b, c.", longest=20_000, is_advanced=True),
+        "step": NumbersParameter(
+            "Step of the answers", "1: whole numbers.  Few values need few blocks.", or_one=True, most=MOST_OUTPUTS
+        ),
         "default": NumbersParameter("Answer of a block that fails", or_one=True, most=MOST_OUTPUTS, is_advanced=True),
         "blocks": Whole("Blocks", "Empty: a public rule.", least=1, most=100_000),
         "aggregator": Text("Aggregator", is_advanced=True),
@@ -214,6 +226,7 @@ class Program(Query[Released, Released, Mixed]):
     columns: ColumnChoice | None = None
     output: int = field(default=1, kw_only=True)
     bounds: EachBounds | None = field(default=None, kw_only=True)
+    step: AnyNumber | NumberList | None = field(default=None, kw_only=True)
     blocks: int | None = field(default=None, kw_only=True)
     metric: MetricChoice | None = field(default=None, kw_only=True)
     aggregator: AggregatorChoice | PointAggregatorName = field(default="auto", kw_only=True)
@@ -233,11 +246,13 @@ class Program(Query[Released, Released, Mixed]):
             instead = "is for answers of numbers, not for points of a space: leave it out"
             if self.bounds is not None:
                 raise InvalidArgument("bounds", self.bounds, instead)
+            if self.step is not None:
+                raise InvalidArgument("step", self.step, instead)
             if self.output != 1:
                 raise InvalidArgument("output", self.output, instead)
         elif self.bounds is None:
             raise InvalidArgument("bounds", None, "must be the public range of the program's answers, such as (0, 100)")
-        self.answers  # noqa: B018  (refuses what is no shape)
+        answer_grids(self.answers, self.steps)  # refuses what is no shape
 
     @property
     def answer_space(self) -> AnswerSpace | None:
@@ -278,6 +293,7 @@ class Program(Query[Released, Released, Mixed]):
             "columns": None if self.columns is None else column_names(self.columns),
             "output": self.output if space is None else None,
             "bounds": answers.bounds if space is None else None,
+            "step": self.step,
             "default": None if self.default is None else answers.default,
             "space": None if space is None else space.text,
             "blocks": self.blocks,
@@ -295,7 +311,7 @@ class Program(Query[Released, Released, Mixed]):
         for name in given.get("preload", ()):
             if not _MODULE.fullmatch(name) or len(name) > 100:
                 raise InvalidArgument("query.preload", name[:80], "must be names of modules")
-        same = ("columns", "output", "blocks", "metric", "aggregator", "sampling")
+        same = ("columns", "output", "step", "blocks", "metric", "aggregator", "sampling")
         named: dict[str, Field] = {name: given[name] for name in same if name in given}
         space = as_space(given.get("space"))
         if "default" in given:
@@ -320,6 +336,21 @@ class Program(Query[Released, Released, Mixed]):
         bounds, default = cast("ArrayLike", self.bounds), cast("ArrayLike | None", self.default)
         return Output(self.output, bounds=bounds, default=default)
 
+    @property
+    def steps(self) -> tuple[Fraction, ...] | None:
+        """The declared step of each number; None: none is declared, and they lie on a fine grid."""
+        if self.step is None:
+            return None
+        try:
+            several = np.ndim(cast("ArrayLike", self.step)) > 0
+        except ValueError:  # lists of several lengths
+            several = True
+        given = self.step if several else [self.step] * self.output
+        each = tuple(exact(one, "step") for one in cast("Sequence[AnyNumber]", given))
+        if len(each) != self.output:
+            raise InvalidArgument("step", self.step, f"must be one number, or one for each of the {self.output}")
+        return each
+
     def plan(self, facts: RowFacts, options: Options) -> Plan:
         options.only_auto("a program has aggregators instead", "Program(aggregator=)")
         level = None if options.miss is None else 1 - options.miss
@@ -333,6 +364,7 @@ class Program(Query[Released, Released, Mixed]):
             sampling=self.sampling,
             confidence=level,
             space=self.answer_space,
+            steps=self.steps,
         )
         label, drawn = self.label, procedure.aggregate
         if isinstance(drawn, DrawnPoint) and options.miss is not None:
@@ -419,6 +451,7 @@ class Program(Query[Released, Released, Mixed]):
             "aggregator": aggregator,
             "sampling": self.sampling,
             **({} if self.answer_space is None else {"space": _space_text(self.answer_space)}),
+            **({} if self.steps is None else {"step": [str(one) for one in self.steps]}),
             "executor": self.executor if isinstance(self.executor, str) else type(self.executor).__name__,
             "settings": {name: _setting(one) for name, one in sorted(self.settings.items())},
             "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),

@@ -10,6 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, Self, TypeAlias
 
 from dither.aliases import older_name
@@ -339,6 +340,8 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
 
     def bound(self, schema: Schema) -> Query:
         declared = measured_column(self, schema)
+        if not declared.is_bounded and self.bounds is not None:
+            return self._bound_without(declared)
         low, high = declared.grid.ends
         bounds = (low * declared.grid.step, high * declared.grid.step) if self.bounds is None else self.bounds
         step = declared.grid.step if self.step is None else self.step
@@ -351,13 +354,21 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             missing = grid.step * grid.clamp(round(missing / grid.step))
         return dataclasses.replace(self, bounds=bounds, step=step, nulls=missing)
 
+    def _bound_without(self, declared: Measured) -> Query:
+        """The query with bounds of its own, of a column that is declared without."""
+        grid = Grid.between(self.bounds, self.step)
+        if self.nulls is not None:
+            return dataclasses.replace(self, step=grid.step)
+        missing = grid.step * grid.clamp(round(Fraction(declared.missing_value) / grid.step))
+        return dataclasses.replace(self, step=grid.step, nulls=missing)
+
     @property
     def records_on(self) -> tuple[Grid, int]:
         """The grid of a table's records and what a missing one counts as, in its steps; once bound to a schema."""
         grid = self.grid(whole=False)
         return grid, missing_steps(self.nulls, grid)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[EngineColumn]:
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[EngineColumn | Ordered]:
         if prepared is None:
             raise RuntimeError("a column is read for a mechanism")
         statistic = prepared.statistic

@@ -14,7 +14,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from dither.errors import InvalidArgument
 from dither.queries.parameters import PARAMETERS, Parameter
@@ -224,6 +224,20 @@ class QueryEntry:
 def dataclass_fields(asked: Query | type[Query]) -> tuple[dataclasses.Field[Asked], ...]:
     """The fields of a query, which is a dataclass where it is registered."""
     return dataclasses.fields(asked)  # type: ignore[arg-type]
+
+
+def released_types(asked: type[Query]) -> tuple[Any, Any]:  # types as values: PEP 747 is not in use yet
+    """What a class of queries declares that it releases: the type of its value, and that of its interval.
+
+    >>> released_types(entry("median").query)
+    (<class 'float'>, tuple[float, float])
+    """
+    for one in asked.__mro__:
+        for base in vars(one).get("__orig_bases__", ()):
+            declared = get_args(base)
+            if len(declared) >= 2 and not isinstance(declared[0], TypeVar):
+                return declared[0], declared[1]
+    raise RuntimeError(f"{asked.__name__}: declare what it releases, such as ColumnQuery[float, Interval]")
 
 
 _ENTRIES: dict[str, QueryEntry] = {}

@@ -19,9 +19,9 @@ from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import Missing, Query
+from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
-from dither.queries.unbounded import declared_missing, public_rows
+from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names
 from dither.sources.column import Shape, as_array, columns_of, floats_of
 from dither.sources.frames import named_columns
@@ -81,7 +81,11 @@ class FitPlan(Plan[RegressionRecords]):
 )
 @dataclass(frozen=True)
 class Regression(Query[Numbers, Intervals, ModelData]):
-    """A linear regression of the column ``target`` on the columns ``features`` (all others if None)."""
+    """A linear regression of the column ``target`` on the columns ``features`` (all others if None).
+
+    A record with a missing entry is left out of its block, in arrays, frames and tables alike; what a schema declares
+    that missing values count as is not used here.
+    """
 
     target: str | None = None
     features: Names | None = None
@@ -182,13 +186,9 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             raise InvalidArgument("features", list(self._features), f"must be from 1 to {MOST_FEATURES} columns")
         return self._facts(public_rows(self, schema, shape).records, self._features)
 
-    def missing_in(self, schema: Schema) -> Missing:
-        return declared_missing(schema, self.used)
-
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[RegressionRecords]:  # noqa: ARG002
-        rows = records.rows(self.used)
-        floats = [np.asarray(rows.column(name).to_numpy()).astype(np.float64) for name in self.used]
-        return [RegressionRecords(np.column_stack(floats[:-1]), floats[-1])]
+        rows = records.floats(self.used)
+        return [RegressionRecords(rows[:, :-1], rows[:, -1])]
 
 
 def _columns(X: Column | Columns) -> tuple[list[Array], tuple[str, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 from sqlglot import exp
 
 from dither.errors import SourceFailed
+from dither.kernels.elementary import Floats
 from dither.procedures.rows import TableBlocks
 from dither.sources.column import Column, Table
 from dither.sources.engines.engine import Engine, arrow_schema
@@ -55,6 +56,18 @@ class TableRecords:
     def rows(self, columns: Sequence[str]) -> ArrowTable:
         """The whole rows of several columns, as users of their types expect them: an Arrow table."""
         return self._declared(columns)[1]
+
+    def floats(self, columns: Sequence[str]) -> Floats:
+        """Whole rows as numbers, a column each; a row in which any of them is missing is one of NaN."""
+        here = self._selection
+        query, kinds = here.marked_tuples(columns)
+        table = _streamed(here.engine, query, kinds)
+        _check_rows(table.num_rows, self._expected_rows)
+        pa, declared = arrow(), here.schema.columns
+        read = [as_declared(pa, table.column(place), declared[name]) for place, name in enumerate(columns)]
+        rows = np.column_stack([_numbers(one) for one in read])
+        rows[np.asarray(table.column(len(columns)).to_numpy()) == 1] = np.nan
+        return rows
 
     def steps(self, columns: Sequence[str]) -> list[Column]:
         """The same in steps of the declared grids, a column each."""
@@ -101,12 +114,19 @@ def declared_rows(
 ) -> tuple[ArrowTable, ArrowTable]:
     """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
     pa = arrow()
-    query, kinds = _tuples(schema, engine, columns, predicate)
-    streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
-    table = pa.Table.from_batches(engine.stream(query, kinds), streamed)
+    table = _streamed(engine, *_tuples(schema, engine, columns, predicate))
     _check_rows(table.num_rows, expected)
     declared = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
     return table, pa.table(declared)
+
+
+def _streamed(engine: Engine, query: exp.Select, kinds: list[str]) -> ArrowTable:
+    streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    return arrow().Table.from_batches(engine.stream(query, kinds), streamed)
+
+
+def _numbers(column: ArrowColumn) -> Floats:
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float64)
 
 
 def _tuples(
@@ -125,7 +145,7 @@ def _check_rows(found: int, expected: int | None) -> None:
 
 def as_declared(pa: ModuleType, values: ArrowColumn, declared: ColumnType) -> ArrowColumn:
     """A streamed column as users of its type expect it."""
-    if not isinstance(declared, Measured):
+    if not isinstance(declared, Measured) or not declared.is_bounded:
         return values
     steps = values.to_numpy()
     if isinstance(declared, Boolean):
@@ -148,7 +168,9 @@ def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> Arr
         kind = schema.columns[name]
         # Fractional parts of multiples of an irrational number, another one for each column, are spread evenly.
         spread = (np.arange(1, rows + 1) * math.sqrt(place + 2.1)) % 1.0
-        if isinstance(kind, Measured):
+        if isinstance(kind, Measured) and not kind.is_bounded:
+            built[name] = pa.array(200.0 * spread - 100.0)
+        elif isinstance(kind, Measured):
             low, high = (int(end) for end in kind.grid.ends)
             steps = np.array([low + round(float(one) * (high - low)) for one in spread])
             built[name] = as_declared(pa, pa.array(steps), kind)

@@ -9,19 +9,20 @@ from typing import ClassVar
 
 from dither.errors import InvalidArgument
 from dither.numbers import exact
+from dither.procedures.ordered import Ordered
 from dither.queries.parameters import COLUMN
 from dither.queries.query import ColumnQuery, Query, measured_column, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import BoundsOptional, Unbounded, trimmed_mean_without_bounds
 from dither.release import B_co, V_co
-from dither.sources.column import Shape, missing_steps
-from dither.sources.grid import Grid
+from dither.sources.column import Column, Shape, missing_steps, read_bits
+from dither.sources.grid import BIT, Grid
 from dither.sources.schema import Schema
 from dither.sources.types import ColumnType
 from dither.statistics.statistic import Statistic
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean, FilteredTotal
-from dither.typing import Bounds, CountInterval, Interval, Number
+from dither.typing import Bounds, ColumnData, CountInterval, Interval, Number
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Sum(_Total[float, Interval]):
     of="column",
     menu=Menu("Totals", "Count", ("boolean",), 1),
     parameters={"column": replace(COLUMN, is_needed=False), "bounds": None, "step": None},
+    any_type=lambda asked: asked.grid(whole=False) == BIT,
     sql=(
         Sql("count", star=True, note=", with WHERE to choose rows; count_if(flag) counts where a flag is true"),
         Sql("count_if", form="count_if(flag)"),
@@ -77,7 +79,7 @@ class Sum(_Total[float, Interval]):
 )
 @dataclass(frozen=True)
 class Count(_Total[int, CountInterval]):
-    """The number of true entries of a boolean column."""
+    """The number of true entries of a boolean column; numbers other than 0 are true."""
 
     bounds: Bounds | None = field(default=(0, 1), kw_only=True)
     step: Number | None = field(default=1, kw_only=True)
@@ -90,6 +92,10 @@ class Count(_Total[int, CountInterval]):
         if declared.type_name != "boolean":
             raise no_bits("column", self.column, declared)
         return self if self.nulls is not None else replace(self, nulls=declared.grid.step * declared.missing)
+
+    def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
+        # With bounds or a step of its own it counts numbers as sums do.
+        return read_bits(data, self.nulls) if self.grid(whole=False) == BIT else super().read(data, shape)
 
     @property
     def records_on(self) -> tuple[Grid, int]:

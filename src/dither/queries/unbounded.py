@@ -42,6 +42,7 @@ from dither.typing import CategoryValue, ColumnData, EntriesData, Interval, Null
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
+    from dither.sources.windows import EngineColumn
 
 MOST_ENTRIES = 200_000_000
 """Queries that read whole rows hold them in memory: eight bytes for each entry, a few times."""
@@ -139,6 +140,25 @@ class BoundsOptional(ColumnQuery[float, Interval]):
     def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
         return super().read(data, shape) if self.bounds is not None else read_unbounded(data, _missing(self.nulls))
 
+    # --- in a table whose column is declared without bounds ------------------------------------------------------
+
+    def bound(self, schema: Schema) -> Query:
+        declared = measured_column(self, schema)
+        if declared.is_bounded or self.bounds is not None:
+            return super().bound(schema)
+        if self.step is not None:
+            raise InvalidArgument("step", self.step, "is not used without bounds: leave it out, or pass bounds= too")
+        return self if self.nulls is not None else dataclasses.replace(self, nulls=declared.missing_value)
+
+    def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        return super().table_facts(schema, shape) if self.bounds is not None else public_rows(self, schema, shape)
+
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[EngineColumn | Ordered]:
+        return super().select(records, prepared) if self.bounds is not None else [_whole_column(records, self)]
+
+    def missing_in(self, schema: Schema) -> Missing:
+        return super().missing_in(schema) if self.bounds is not None else _missing(self.nulls)
+
 
 def quantile_without_bounds(share: Fraction) -> Unbounded:
     """One quantile: a draw among all magnitudes, or DL09's algorithm M."""
@@ -230,14 +250,19 @@ class Scale(Query[float, Interval, ColumnData]):
         return public_rows(self, schema, shape)
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Ordered]:  # noqa: ARG002
-        column = records.rows(self.used).column(0).to_numpy()
-        return [read_unbounded(column.astype(np.float64), _missing(self.nulls))]
+        return [_whole_column(records, self)]
+
+
+def _whole_column(records: TableRecords, query: Scale | BoundsOptional) -> Ordered:
+    """All records of a query's column, in order."""
+    column = records.rows(query.used).column(0).to_numpy()
+    return read_unbounded(column.astype(np.float64), _missing(query.nulls))
 
 
 def declared_missing(schema: Schema, columns: Sequence[str]) -> Missing:
     """What missing values of these columns count as: one number, or one for each."""
     measured = [one for name in columns if isinstance(one := schema.columns[name], Measured)]
-    each = tuple(one.grid.value(one.missing) for one in measured)
+    each = tuple(one.grid.value(one.missing) if one.is_bounded else one.missing_value for one in measured)
     return None if not each else each[0] if len(set(each)) == 1 else each
 
 

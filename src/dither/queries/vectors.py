@@ -213,7 +213,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         if self.nulls is not None or not isinstance(declared, Measured):
             return replace(self, nulls=self._missing())
         # What a missing value counts as is the declared value, cut to the edges.
-        value = float(declared.grid.value(declared.missing))
+        value = declared.missing_value
         return replace(self, nulls=min(max(value, self.cuts[0]), self.cuts[-1]))
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:

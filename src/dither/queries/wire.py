@@ -98,11 +98,6 @@ def required(entry: QueryEntry) -> tuple[str, ...]:
     return tuple(name for name, parameter in entry.parameters.items() if parameter.is_needed or name in entry.needed)
 
 
-def schema_of(entry: QueryEntry) -> dict[str, Json]:
-    """The JSON Schema of a query's fields."""
-    return {name: parameter.schema() for name, parameter in entry.parameters.items()}
-
-
 @functools.cache
 def catalogue() -> list[dict[str, Json]]:
     """Everything that a form needs to offer the queries: names, labels, groups, fields, columns, SQL."""

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import ClassVar, Literal, TypeAlias, cast
 
 from dither.errors import InvalidArgument
@@ -20,9 +19,10 @@ from dither.queries.tables import TableRecords
 from dither.queries.totals import no_bits
 from dither.queries.unbounded import MOST_ENTRIES, Entries
 from dither.queries.vectors import Histogram, column_names
-from dither.sources.column import Column, Shape, Table, columns_of, only_columns, read_column, table_shape_of
+from dither.sources.column import Column, Shape, Table, columns_of, only_columns, read_bits, table_shape_of
+from dither.sources.entries import truths
 from dither.sources.frames import named_columns
-from dither.sources.grid import Grid
+from dither.sources.grid import BIT, Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean
 from dither.sources.windows import BinnedRecords
@@ -48,7 +48,6 @@ OF_BITS: tuple[FamilyName, ...] = ("attribute_means", "conjunctions")
 OF_BINS: tuple[FamilyName, ...] = ("points", "thresholds")
 MOST_QUERIES = 1 << 16
 """A release has at most so many numbers."""
-_BIT = Grid(Fraction(1), 0, 1)
 
 
 @query(
@@ -65,6 +64,7 @@ _BIT = Grid(Fraction(1), 0, 1)
         ),
         "joint": Flag("Intervals that all cover at once", is_advanced=True),
     },
+    any_type=lambda asked: asked.edges is None,
 )
 @dataclass(frozen=True)
 class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesData]):
@@ -78,8 +78,9 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
     edges, categories, nulls: the bins of one column, as for ``histogram``.
     joint: intervals that cover all counts at once with the stated confidence (union bound).
 
-    Entries of columns of bits are rounded and clamped to 0 or 1; a missing one is 0.  "auto" is the mechanism with the
-    least expected error: noise on each count, the cube's noise ("k_norm"), or sums over one noisy histogram.
+    Entries of columns of bits are truth values: numbers other than 0 count as 1, a missing one as 0.  "auto" is the
+    mechanism with the least expected error: noise on each count, the cube's noise ("k_norm"), or sums over one noisy
+    histogram.
 
     >>> import dither as dt
     >>> rows = [[1, 0, 1], [1, 1, 0]] * 500
@@ -138,6 +139,20 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         return Histogram(name, edges=self.edges, categories=self.categories, nulls=self.nulls)
 
     @property
+    def domain(self) -> Histogram | None:
+        """The histogram whose bins are the domain of a family of one column; None of columns of bits."""
+        return None if self._of_bits else self._declared_bins
+
+    def bins_of_queries(self) -> tuple[tuple[bool, ...], ...]:
+        """Of a family of one column: for each query, which bins of its domain it counts."""
+        bins = range(len(self._declared_bins.bin_labels))
+        if isinstance(self.family, tuple):
+            return tuple(tuple(bool(one(value)) for value in self._values) for one in self.family)
+        if self.family == "points":
+            return tuple(tuple(place == one for place in bins) for one in bins)
+        return tuple(tuple(place <= one for place in bins) for one in bins)
+
+    @property
     def _declared_bins(self) -> Histogram:
         if self.edges is None and self.categories is None:
             raise InvalidArgument("edges", None, "edges=[...] of numbers or categories=[...] must be declared")
@@ -186,7 +201,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
         """A grid for each column of bits; public."""
-        return (_BIT,) * shape.columns
+        return (BIT,) * shape.columns
 
     def resolve(self, shape: Shape) -> WorkloadCounts:
         family, labels = self._asked(shape)
@@ -202,7 +217,8 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
 
     def read(self, data: Columns | EntriesData, shape: Shape) -> Table | Column | Entries:
         if self._of_bits:
-            return Table([read_column(one, _BIT) for one in columns_of(only_columns(data, self.columns))])
+            columns = columns_of(only_columns(data, self.columns), read=truths)
+            return Table([read_bits(one) for one in columns])
         return self._bins.read(self._one_column(data), shape)
 
     def missing(self, shape: Shape) -> Missing:

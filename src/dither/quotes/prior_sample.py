@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import Floats
 from dither.quotes.priors import Prior
+from dither.quotes.uniforms import uniforms
 from dither.sources.grid import Grid
 
 BLOCK = 4096
@@ -100,9 +99,3 @@ class ImaginedColumn:
         steps = np.rint(self._prior.quantile(inside) / float(self.grid.step))
         placed: NDArray[np.int64] = np.clip(np.nan_to_num(steps, posinf=high, neginf=low), low, high).astype(np.int64)
         return placed
-
-
-def uniforms(name: str, count: int) -> Floats:
-    """Numbers strictly between 0 and 1 that look random and are the same for the same name."""
-    words = np.frombuffer(hashlib.shake_256(name.encode()).digest(8 * count), dtype="<u8")
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from dither.aliases import older_name
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.elementary import Floats
 from dither.numbers import Number, exact
+from dither.quotes.graph_priors import DegreeSequence, ErdosRenyi, GraphPrior
 from dither.sources.column import as_array
-from dither.sources.frames import ColumnLike
 from dither.sources.types import day_number
+
+if TYPE_CHECKING:
+    from dither.typing import Column, Listed
 
 Amount: TypeAlias = Number | date
 MOST_SAMPLED = 1 << 20
@@ -40,8 +43,13 @@ class Prior(ABC):
     def quantile(self, share: Floats) -> Floats:
         """The values that these shares (strictly between 0 and 1) of the records do not exceed."""
 
+    def __repr__(self) -> str:
+        """Numbers as they are written: a server reads decimals, and its quotes say the same as local ones."""
+        fields = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({fields})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Lognormal(Prior):
     """Half of the values are below ``median``; their logarithms are normal with standard deviation ``sigma``.
 
@@ -61,7 +69,7 @@ class Lognormal(Prior):
         return np.exp(math.log(_real("median", self.median)) + _real("sigma", self.sigma) * _normal(share))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Normal(Prior):
     """Normal with this ``mean`` (a number or a date) and standard deviation ``sd``."""
 
@@ -77,7 +85,7 @@ class Normal(Prior):
         return np.asarray(_real("mean", self.mean) + _real("sd", self.sd) * _normal(share))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Uniform(Prior):
     """All values from ``low`` to ``high`` alike."""
 
@@ -94,7 +102,7 @@ class Uniform(Prior):
         return np.asarray(low + (high - low) * share)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exponential(Prior):
     """Waiting times and the like: an exponential law with this ``mean``, starting at ``low``."""
 
@@ -119,9 +127,10 @@ class PublicSample(Prior):
 
     distribution: ClassVar[str] = "public sample"
 
-    def __init__(self, values: ColumnLike) -> None:
-        days = isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], date)
-        array = as_array([day_number(one, "values") for one in values] if days else values, "values")
+    def __init__(self, values: Column | Listed[date]) -> None:
+        if isinstance(values, (list, tuple)) and values and isinstance(values[0], date):
+            values = [day_number(one, "values") for one in values]
+        array = as_array(values, "values")
         real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
         if not np.isfinite(real).all() or len(real) < 2:
             raise InvalidArgument("values", type(values), "must be at least two finite numbers")
@@ -138,16 +147,17 @@ class PublicSample(Prior):
         return np.interp(share, self._shares, self._sorted)
 
 
-_NAMED: dict[str, tuple[Callable[..., Prior], tuple[str, ...]]] = {
+_NAMED: dict[str, tuple[Callable[..., Prior | GraphPrior], tuple[str, ...]]] = {
     "lognormal": (Lognormal, ("MEDIAN", "SIGMA")),
     "normal": (Normal, ("MEAN", "SD")),
     "uniform": (Uniform, ("LOW", "HIGH")),
     "exponential": (Exponential, ("MEAN",)),
+    "erdos_renyi": (ErdosRenyi, ("P",)),
 }
 
 
-def parse_prior(text: str) -> Prior:
-    """A prior as people type it: ``lognormal:70000:0.8``."""
+def parse_prior(text: str) -> Prior | GraphPrior:
+    """A prior as people type it: ``lognormal:70000:0.8``, of a graph ``erdos_renyi:0.01``."""
     name, *numbers = text.split(":")
     forms = ", ".join(":".join((one, *wanted)) for one, (_, wanted) in _NAMED.items())
     if name not in _NAMED or len(numbers) != len(_NAMED[name][1]):
@@ -166,6 +176,18 @@ def _typed(text: str, forms: str, whole: str) -> float:
 
 def read_sample(path: Path) -> PublicSample:
     """A public sample from a text file with one number a line; lines that are no numbers are left out."""
+    return PublicSample(np.array(_numbers_in(path)))
+
+
+def read_degrees(path: Path) -> DegreeSequence:
+    """Public degrees from a text file with one a line; lines that are no numbers are left out."""
+    found = _numbers_in(path)
+    if not all(one.is_integer() for one in found):
+        raise InvalidArgument("prior_sample", str(path), "must be a file of degrees, whole numbers, for a graph")
+    return DegreeSequence([int(one) for one in found])
+
+
+def _numbers_in(path: Path) -> list[float]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -178,7 +200,7 @@ def read_sample(path: Path) -> PublicSample:
             continue
     if len(found) < 2:
         raise InvalidArgument("prior_sample", str(path), "must be a file with at least two numbers, one a line")
-    return PublicSample(np.array(found))
+    return found
 
 
 def declared_prior(payload: Mapping[str, Any]) -> Prior:  # checked by who reads a schema
@@ -196,6 +218,8 @@ def prior_of(given: Prior | Mapping[str, Prior] | None, column: str | None, colu
     if given is None or isinstance(given, Prior):
         return given
     accepted = "must be Lognormal, Normal, Uniform, Exponential, PublicSample, or a mapping of columns to them"
+    if isinstance(given, GraphPrior):
+        raise InvalidArgument("prior", given, f"is for graphs; of a table it {accepted}")
     if not isinstance(given, dict) or not all(isinstance(one, Prior) for one in given.values()):
         raise InvalidArgument("prior", given, accepted)
     for name in given:

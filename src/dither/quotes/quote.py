@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dither.aliases import older_name
 from dither.mechanisms.error import FEWEST_SAMPLES, Mixture
 from dither.mechanisms.mechanism import Prepared
 from dither.plain import JsonObject, plain, unchanged, with_infinities
 from dither.privacy import Loss
+from dither.quotes.graph_priors import GraphPrior
 from dither.quotes.prior_sample import ImaginedColumn
 from dither.quotes.priors import Prior
 from dither.sensitivity.global_sensitivity import Data
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
+from dither.statistics.local import exact_local_sensitivity
+
+if TYPE_CHECKING:
+    from dither.sources.graph import Graph
 
 Figure: TypeAlias = Any  # a number, or one for each that is released, or None: only the query says which
 """A number, or one for each that is released; None: not known."""
 ESTIMATE, UPPER_BOUND, EXACT, UNKNOWN = "estimate", "upper bound", "exact", "unknown"
 ATTAINED = "attained"
+LEVEL = 0.95
+"""Of the quoted bound, where no interval is wanted."""
 MEANINGS = {
     ESTIMATE: "an estimate, if the records are as the prior says",
     UPPER_BOUND: "an upper bound for all data; the error is usually far smaller",
@@ -30,6 +38,8 @@ MEANINGS = {
     EXACT: "exact, for all data",
     UNKNOWN: "its error depends on the data in ways that are not worked out beforehand",
 }
+FLOOR = "no private answer expects less on such data and on their neighbours"
+"""In words, what the floor is."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,15 @@ class Quote:
     """How far the interval will typically reach to either side; None without an interval, or where nothing is known."""
     alternatives: dict[str, Figure] = field(default_factory=dict)
     """The expected errors of the mechanisms that were compared, the best first."""
+    blocks: int | None = None
+    """Of a program that a server runs: how many blocks there are."""
+    seconds: float | None = None
+    """Of a program that a server runs: how long it takes."""
+    derived_from: int | None = None
+    """The charge of the ledger whose release answers the question at no loss; None: an answer is read and paid for."""
+    floor: float | None = None
+    """Under a prior: no answer of this privacy loss, by whatever mechanism, has a smaller expected error both on such
+    data and on all of their neighbours (V17 Proposition 3.1); None where it is not known."""
 
     @property
     def meaning(self) -> str:
@@ -103,35 +122,55 @@ class Quote:
             "labels": plain(self.labels, unchanged),
             "bar": plain(self.half_width, unchanged),
             "alternatives": plain(self.alternatives, unchanged),
+            **({} if self.blocks is None else {"blocks": self.blocks}),
+            **({} if self.seconds is None else {"seconds": self.seconds}),
+            **({} if self.derived_from is None else {"derived_from": self.derived_from}),
+            **({} if self.floor is None else {"floor": self.floor}),
         }
 
     @classmethod
-    def from_dict(cls, payload: Mapping[str, Any]) -> Quote:  # JSON of a server, of the form below
-        """The quote that ``to_dict`` described."""
+    def from_dict(cls, payload: Mapping[str, Any], confidence: float = LEVEL) -> Quote:  # JSON of a server, as below
+        """The quote that ``to_dict`` described; one that a server made says no confidence where no error is known.
+
+        confidence: what the quote was asked with.  Servers of version 0.1.0 call the mechanism ``calibration``.
+        """
         several = ("expected_error", "bound", "labels", "assumptions")
-        figures = ("confidence", "mechanism", "noise", "kind", "attained", "prior", "rows", "groups", "alternatives")
-        found: dict[str, Any] = {name: with_infinities(payload[name]) for name in several}  # JSON
-        found["half_width"] = with_infinities(payload["bar"])
+        found: dict[str, Any] = {name: with_infinities(payload.get(name)) for name in several}  # JSON
+        found["half_width"] = with_infinities(payload.get("bar"))
         found |= {name: tuple(one) for name, one in found.items() if isinstance(one, list)}
+        compared = with_infinities(payload.get("alternatives") or {})
+        level, known = payload["confidence"], ("prior", "rows", "blocks", "seconds", "derived_from", "floor")
         return cls(
             query=payload["query"],
             loss=Loss(payload["epsilon"], payload["delta"]),
-            **found,
-            **{name: payload[name] for name in figures},
+            expected_error=found["expected_error"],
+            bound=found["bound"],
+            labels=found["labels"],
+            assumptions=found["assumptions"] or (),
+            half_width=found["half_width"],
+            confidence=confidence if level is None else level,
+            mechanism=payload.get("mechanism") or payload["calibration"],
+            noise=payload["noise"],
+            kind=payload.get("kind") or UNKNOWN,
+            attained=payload.get("attained", False),
+            groups=payload.get("groups", 1),
+            alternatives={name: tuple(one) if isinstance(one, list) else one for name, one in compared.items()},
+            **{name: payload.get(name) for name in known},
         )
 
     def __str__(self) -> str:
         many = (
             " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
         )
-        if self.kind == UNKNOWN:
-            return f"{self.query}{many} for {self.loss} ({self.meaning}; {self.mechanism})"
-        error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
         assumed = "".join(f"; {one}" for one in self.assumptions)
+        if self.kind == UNKNOWN:
+            return f"{self.query}{many} for {self.loss} ({self.meaning}{assumed}; {self.mechanism})"
+        error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
         width = "" if self.half_width is None else f", interval about ± {_formatted(_each(self.half_width))}"
+        floor = "" if self.floor is None else f", floor {_formatted((self.floor,))}"
         return (
-            f"{self.query}{many} for {self.loss}: expected error {error}, {self.confidence:.0%} within {bound}{width} "
-            f"({self.meaning}{assumed}; {self.mechanism})"
+            f"{self.query}{many} for {self.loss}: expected error {error}{floor}, {self.confidence:.0%} within "
+            f"{bound}{width} ({self.meaning}{assumed}; {self.mechanism})"
         )
 
     def __repr__(self) -> str:
@@ -166,6 +205,7 @@ class Figures:
     kind: str
     attained: bool = False
     half_width: Figure = None
+    floor: float | None = None
 
 
 def for_all_data(prepared: Prepared[Data], confidence: float, rows: int | None = None) -> Figures:
@@ -180,12 +220,43 @@ def under_prior(
 ) -> Figures:
     """Averages over samples of the prior, with the mechanism's own weights."""
     samples = [ImaginedColumn(prior, records_on, rows, number) for number in range(prepared.prior_samples)]
+    return on_samples(prepared, samples, confidence)
+
+
+def on_graphs(prepared: Prepared[Graph], prior: GraphPrior, vertices: int, confidence: float) -> Figures:
+    """The same over graphs of a prior."""
+    return on_samples(prepared, [prior.graph(vertices, number) for number in range(FEWEST_SAMPLES)], confidence)
+
+
+def on_samples(prepared: Prepared[Data], samples: Sequence[Data], confidence: float) -> Figures:
+    """Averages over data that stand for a prior, and the floor for them."""
     laws = [Mixture(each) for each in zip(*(prepared.error_laws(sample) for sample in samples), strict=True)]
     widths = [prepared.typical_half_widths(sample) for sample in samples[:FEWEST_SAMPLES]]
     known = [each for each in widths if each is not None]
     typical = tuple(math.fsum(each) / len(known) for each in zip(*known, strict=True)) if known else None
     expected, bound = [law.mean for law in laws], [law.quantile(1.0 - confidence) for law in laws]
-    return _figures(prepared, expected, bound, typical, ESTIMATE)
+    figures = _figures(prepared, expected, bound, typical, ESTIMATE)
+    return dataclasses.replace(figures, floor=floor_on(prepared, samples[:FEWEST_SAMPLES]))
+
+
+def floor_on(prepared: Prepared[Data], samples: Sequence[Data]) -> float | None:
+    """The mean over samples of the least expected error on each of them and on its neighbours (V17 Proposition 3.1).
+
+    None where the local sensitivity is not known exactly, or several numbers are released.
+    """
+    statistic = prepared.statistic.single
+    if statistic is None:
+        return None
+    steps = [exact_local_sensitivity(statistic, one) for one in samples]
+    known = [one for one in steps if one is not None]
+    if len(known) < len(samples):
+        return None
+    return float(statistic.answers.step) * math.fsum(known) / len(known) * floor_share(prepared.loss)
+
+
+def floor_share(loss: Loss) -> float:
+    """The part of the local sensitivity that no private answer's expected error is below on two neighbours."""
+    return (1.0 - loss.delta) / (1.0 + math.exp(loss.epsilon))
 
 
 def _figures(

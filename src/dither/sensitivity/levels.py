@@ -3,7 +3,8 @@
 A level function puts every dataset on one of r levels.  Public are the sensitivities ``L_1 <= ... <= L_r`` and a
 symmetric relation that holds every pair of levels that two neighbours can have; private is the level of the data at
 hand, whose local sensitivity must not exceed that of its level.  The largest sensitivity that can be reached in at most
-j steps of the relation is rung j of a ladder (docs/proofs/largest_local.md).
+j steps of the relation is rung j of a ladder (docs/proofs/largest_local.md).  Levels need not be numbers in a row:
+those of ``dither.sensitivity.margins`` are lists of margins, one for each of several public bounds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Generic
+from typing import Generic, TypeAlias
 
 import numpy as np
 
@@ -31,7 +32,36 @@ _RATES = 4
 """Smooth bounds are remembered for so many rates."""
 
 
-class Levels:
+Level: TypeAlias = int | tuple[int, ...]
+"""The number of a level, from 1; or a margin for each of several bounds."""
+
+
+class LevelSystem(ABC):
+    """Public: levels with their sensitivities, and which of them neighbours can have."""
+
+    @property
+    @abstractmethod
+    def global_sensitivity(self) -> int:
+        """The largest sensitivity of all levels."""
+
+    @abstractmethod
+    def sensitivity(self, level: Level) -> int:
+        """Of one level: at least the local sensitivity of all data on it."""
+
+    @abstractmethod
+    def are_related(self, one: Level, other: Level) -> bool:
+        """Whether neighbours can stand on these two levels."""
+
+    @abstractmethod
+    def ladder(self, level: Level) -> Ladder:
+        """The ladder of data on this level: private, because the level is."""
+
+    @abstractmethod
+    def examples(self) -> Sequence[Level]:
+        """Some levels, from low to high sensitivities, on which a public rule compares noises; or none."""
+
+
+class Levels(LevelSystem):
     """Public: the sensitivities of r levels, numbered from 1, and which levels neighbours can have.
 
     Levels at most ``width`` apart are related; or exactly those of ``pairs`` (in either order) and each with itself.
@@ -83,8 +113,21 @@ class Levels:
             return range(max(level - self.width, 1), min(level + self.width, self.count) + 1)
         return sorted({level, *(a + b - level for a, b in self.pairs if level in (a, b))})
 
-    def ladder(self, level: int) -> Ladder:
+    def sensitivity(self, level: Level) -> int:
+        """Of one level."""
+        return int(self.sensitivities[_number(level) - 1])
+
+    def are_related(self, one: Level, other: Level) -> bool:
+        """Whether neighbours can stand on these two levels."""
+        return _number(other) in self.related(_number(one))
+
+    def examples(self) -> list[int]:
+        """The levels 1, 2, 4, ... and the highest."""
+        return sorted({min(1 << power, self.count) for power in range(self.count.bit_length() + 1)})
+
+    def ladder(self, level: Level) -> Ladder:
         """The ladder of data on this level: private, because the level is."""
+        level = _number(level)
         return _Climb(self, level) if self.pairs is None else Ladder(self._wandering(level), self.global_sensitivity)
 
     def _wandering(self, level: int) -> Callable[[int, int], Sensitivities]:
@@ -145,6 +188,12 @@ class Levels:
         return max(above, float((own * weights[: len(own)]).max(initial=0.0)))
 
 
+def _number(level: Level) -> int:
+    if isinstance(level, tuple):
+        raise InvalidArgument("level", len(level), "must be the number of a level, from 1")
+    return int(level)
+
+
 class _Climb(Ladder):
     """The ladder of levels related by distance: straight up, with remembered smooth bounds."""
 
@@ -166,8 +215,8 @@ class _Climb(Ladder):
 class LevelFunction(Generic[Data]):
     """Levels, and the function that puts data on them."""
 
-    levels: Levels
-    level: Callable[[Data], int]
+    levels: LevelSystem
+    level: Callable[[Data], Level]
     """Private: the level of the data, from 1.  Where plans are sent to another process it has a name: no lambda."""
 
     def over(self, statistic: HasLadder[Data]) -> LevelFunction[Data]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat
+from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 
-from dither.errors import InvalidArgument
+from dither.errors import Contradiction, InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.entries import Body, Stored, loss_of
+from dither.ledger.entries import DERIVED, Body, Stored, derived_entries, derived_of, loss_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
-from dither.session.reading import Source
+from dither.session.derived import Derivation, StoredHistograms
+from dither.session.reading import Answers, Source
+from dither.session.statements import named
+from dither.sql.statement import Statement
 
 if TYPE_CHECKING:
     from dither.plain import JsonObject
+    from dither.typing import Answered
 
 LOCAL = "local"
 """The analyst of charges where none is named."""
@@ -98,8 +103,9 @@ class PaidSession:
             raise InvalidArgument("budget", None, BUDGET)
         self._name, self._source = schema.name, source
         self._noticed: str | None = None
-        self.on_changed_source: Callable[[str], None] = _warned
+        self._on_changed_source: Callable[[str], None] = _warned
         self._ledger = ledger or MemoryLedger()
+        self._histograms = StoredHistograms(self._ledger, schema.name)
         self._ledger.register(
             schema.name,
             schema.budget,
@@ -109,14 +115,14 @@ class PaidSession:
             relation=schema.relation,
         )
 
-    def answer(
+    def _answer(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
     ) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
-        answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
-        return Releases((one for each in answers for one in each), total_loss(plans))
+        answers = self._answers(plans, again=again, request_id=request_id, analyst=analyst)
+        return Releases((one for each in answers for one in each), spent_loss(plans, answers))
 
-    def answers(
+    def _answers(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
     ) -> list[list[Release]]:
         """The same, with the releases of each plan in a list of their own.
@@ -126,9 +132,10 @@ class PaidSession:
         """
         paid = [one for one in plans if not one.costs_nothing]
         question: JsonObject = {"questions": [one.asked for one in paid]}
-        stored = self._stored(paid, question, again, request_id, analyst) if paid else None
+        stored, entries = self._stored(paid, question, again, request_id, analyst) if paid else (None, None)
         if stored is None and paid:
-            stored = self._bought(paid, question, request_id, analyst)
+            derived = self._derived(paid, again, entries)
+            stored = self._bought(paid, question, derived, request_id, analyst)
         bought = iter(stored["answers"] if stored else [])
         return [
             [self._source.public(one)]
@@ -137,10 +144,27 @@ class PaidSession:
             for one in plans
         ]
 
+    def _answer_statement(
+        self,
+        statement: Statement,
+        plans: Sequence[Planned],
+        *,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Answered:
+        """Answer the plans of a statement: one release, or all of them where there are several queries or groups."""
+        answers = self._answers(plans, again=again, request_id=request_id, analyst=analyst)
+        answered = Releases(named(statement, answers), spent_loss(plans, answers))
+        return cast("Answered", answered if statement.by or len(plans) > 1 else answered[0])
+
     def _stored(
         self, plans: Sequence[Planned], question: JsonObject, again: bool, request_id: str | None, analyst: str
-    ) -> Stored | None:
-        """A stored answer: of this very request first, then of the same question, in the form of any version."""
+    ) -> tuple[Stored | None, list[int | None] | None]:
+        """A stored answer: of this very request first, then of the same question, in the form of any version.
+
+        Of a request that was charged and not answered: which of its answers are computed from earlier releases.
+        """
         older = {"questions": [one.older for one in plans]}
         if request_id is not None:
             losses = [one.loss for one in plans]
@@ -148,18 +172,39 @@ class PaidSession:
                 self._name, losses, question=question, older=older, request_id=request_id, analyst=analyst
             )
             if before is not None:
-                return self._from_store(before.release, before.source)
+                entries = derived_entries(before.question) or [None] * len(plans)
+                return self._from_store(before.release, before.source), entries
         if again:
-            return None
+            return None, None
         stored = self._ledger.stored(self._name, question) or self._ledger.stored(self._name, older)
-        return None if stored is None else self._from_store(*stored)
+        return None if stored is None else self._from_store(*stored), None
+
+    def _derived(
+        self, plans: Sequence[Planned], again: bool, entries: list[int | None] | None
+    ) -> list[Derivation | None]:
+        """For each plan how a stored histogram answers it, at no loss; None where it has to be paid for.
+
+        entries: what a request that was charged before said: it keeps to it.
+        """
+        if entries is None:
+            return [None if again else self._histograms.answering(one) for one in plans]
+        found = [
+            None if entry is None else self._histograms.answering(one, entry=entry)
+            for one, entry in zip(plans, entries, strict=True)
+        ]
+        if any(entry is not None and one is None for entry, one in zip(entries, found, strict=True)):
+            raise Contradiction(
+                "this request was to be answered from an earlier release, which no longer answers it; nothing was "
+                "charged: ask with another request_id"
+            )
+        return found
 
     def _from_store(self, release: Stored | None, source: str | None) -> Stored | None:
         """A stored release; of each later state of the source the owner learns once in a session."""
         mark = None if source is None else self._mark()
         if mark not in (None, source, self._noticed):
             self._noticed = mark
-            self.on_changed_source(
+            self._on_changed_source(
                 f"the source of {self._name!r} has changed since a stored answer was computed, and the stored answer "
                 "is given: again=True (--again at the shell) pays for a new one"
             )
@@ -175,13 +220,29 @@ class PaidSession:
         mark = self._mark()
         return None if mark is None else self._ledger.has_answers_of_other_sources(self._name, mark)
 
-    def _bought(self, plans: Sequence[Planned], question: JsonObject, request_id: str | None, analyst: str) -> Stored:
-        with self._source.prepared(plans) as read:
-            source = self._mark()
+    def _bought(
+        self,
+        plans: Sequence[Planned],
+        question: JsonObject,
+        derived: Sequence[Derivation | None],
+        request_id: str | None,
+        analyst: str,
+    ) -> Stored:
+        """Charge what is not derived, read it, and store all answers together.
+
+        What was computed from the same releases before is given as it is stored, unless the request has a name.
+        """
+        if any(derived) and request_id is None:
+            before = self._ledger.stored(self._name, question | {DERIVED: _derived_form(derived)})
+            if before is not None and (kept := self._from_store(*before)) is not None:
+                return kept
+        read_plans = [one for one, how in zip(plans, derived, strict=True) if how is None]
+        with self._source.prepared(read_plans) if read_plans else contextlib.nullcontext(_nothing) as read:
+            source = self._mark() if read_plans else self._source_of(derived)
             charge = self._ledger.charge(
                 self._name,
-                [one.loss for one in plans],
-                question=question,
+                [one.loss if how is None else Loss(0.0) for one, how in zip(plans, derived, strict=True)],
+                question=question | ({DERIVED: _derived_form(derived)} if any(derived) else {}),
                 older={"questions": [one.older for one in plans]},
                 request_id=request_id,
                 analyst=analyst,
@@ -189,8 +250,18 @@ class PaidSession:
             if charge.release is not None:
                 self._from_store(charge.release, charge.source)
                 return charge.release
-            answers = read()
-        return self._ledger.store(charge, {"answers": answers}, source=source)
+            if charge.question.get(DERIVED) != (_derived_form(derived) if any(derived) else None):
+                raise Contradiction("this request was charged meanwhile; ask again with the same request_id")
+            answers = iter(read())
+        whole = [next(answers) if how is None else [one.to_dict() for one in how.releases()] for how in derived]
+        return self._ledger.store(charge, {"answers": whole}, source=source)
+
+    def _source_of(self, derived: Sequence[Derivation | None]) -> str | None:
+        """The mark of the source that derived answers go back to, if it is one; owners learn if it has changed."""
+        marks = {one.histogram.source for one in derived if one is not None}
+        mark = marks.pop() if len(marks) == 1 else None
+        self._from_store(None, mark)
+        return mark
 
     @property
     def budget(self) -> Account:
@@ -209,13 +280,13 @@ class PaidSession:
             if entry.kind == "charge"
         ]
 
-    def close_source(self) -> None:
+    def _close_source(self) -> None:
         """Let go of the data, and keep the ledger open for others who use it."""
         self._source.close()
 
     def close(self) -> None:
         """Let go of connections; everything that was charged is already durable."""
-        self.close_source()
+        self._close_source()
         self._ledger.close()
 
     def __enter__(self) -> Self:
@@ -223,6 +294,20 @@ class PaidSession:
 
     def __exit__(self, *_: object) -> None:  # the exception, if there is one
         self.close()
+
+
+def spent_loss(plans: Sequence[Planned], answers: Sequence[Sequence[Release]]) -> Loss:
+    """What the answers of several questions cost together: of those that earlier releases gave, nothing."""
+    derived = [any(one.derived_from is not None for one in each) for each in answers]
+    return total_loss([one for one, free in zip(plans, derived, strict=True) if not free])
+
+
+def _derived_form(derived: Sequence[Derivation | None]) -> JsonObject:
+    return derived_of([None if one is None else one.entry for one in derived])
+
+
+def _nothing() -> Answers:
+    return []
 
 
 def total_loss(plans: Sequence[Planned]) -> Loss:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from dither.aliases import accepts_calibration
-from dither.errors import InvalidArgument
 from dither.ledger import Ledger
-from dither.plain import exact_text, plain
 from dither.privacy import Loss
-from dither.queries.plan import Options
 from dither.queries.query import Query
-from dither.queries.registry import entry_of, no_query
-from dither.quotes.quote import Quote, Quotes, for_all_data
+from dither.quotes.quote import Quote, Quotes
 from dither.release import B, Release, Releases, V
-from dither.session.account import LOCAL, PaidSession, total_loss
-from dither.session.forms import form_of, form_of_0_1_0
+from dither.session.account import LOCAL, PaidSession
+from dither.session.graph_quotes import graph_quote, planned_under, quote_graph_statement
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
 from dither.session.shares import shared
-from dither.session.statements import named
-from dither.sources.graph import Graph, GraphShape
 from dither.sources.graph_schema import GraphSchema
 from dither.sql.statement import Statement, parse_sql, weights_of
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -29,11 +23,13 @@ if TYPE_CHECKING:
     from typing import Never, Unpack
 
     from dither.queries.query import F, R
+    from dither.quotes.graph_priors import GraphPrior
     from dither.typing import (
         Answered,
         AskOptions,
         Confidence,
-        HowOptions,
+        GraphKnownOptions,
+        GraphOptions,
         MechanismChoice,
         NamedWeights,
         NoiseChoice,
@@ -42,10 +38,6 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = Any
 """An option of one of the overloads above it."""
-
-LEVEL = 0.95
-"""Of the quoted bound, where no interval is wanted."""
-_ASKED_OF = ("graph", "weighted graph", "anything")
 
 
 class GraphSession(PaidSession):
@@ -70,15 +62,20 @@ class GraphSession(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        prior: GraphPrior | None = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
     ) -> Release[V, B]:
-        """Ask a query such as ``Triangles()`` or ``MSTCost()``; options as for tables."""
+        """Ask a query such as ``Triangles()`` or ``MSTCost()``; options as for tables.
+
+        prior: what is publicly known of the edges (``ErdosRenyi``, ``DegreeSequence``), as for ``quote``; "auto" then
+            takes the mechanism with the least quoted error.
+        """
         planned = self.plan(
-            query, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence
+            query, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence, prior=prior
         )
-        answered: Releases[V, B] = self.answer([planned], again=again, request_id=request_id, analyst=analyst)
+        answered: Releases[V, B] = self._answer([planned], again=again, request_id=request_id, analyst=analyst)
         return answered[0]
 
     @accepts_calibration
@@ -92,6 +89,7 @@ class GraphSession(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        prior: GraphPrior | None = None,
         again: bool = False,
         request_id: str | None = None,
         analyst: str = LOCAL,
@@ -102,43 +100,18 @@ class GraphSession(PaidSession):
         one for each, or a mapping of names (``AS name``) to weights.  Everything is answered, or nothing and nothing is
         charged.  Returns one release, or ``Releases`` of several queries.
         """
-        return self.answer_statement(
-            parse_sql(text, self.schema),
-            epsilon=epsilon,
-            delta=delta,
-            weights=weights,
-            again=again,
-            request_id=request_id,
-            analyst=analyst,
-            mechanism=mechanism,
-            noise=noise,
-            confidence=confidence,
+        statement, loss = parse_sql(text, self.schema), Loss.asked(epsilon, delta)
+        plans = self._plans_of(
+            statement, loss, weights, mechanism=mechanism, noise=noise, confidence=confidence, prior=prior
         )
+        return self._answer_statement(statement, plans, again=again, request_id=request_id, analyst=analyst)
 
-    def answer_statement(
-        self,
-        statement: Statement,
-        *,
-        epsilon: Number,
-        delta: Number = 0.0,
-        weights: NamedWeights | None = None,
-        again: bool = False,
-        request_id: str | None = None,
-        analyst: str = LOCAL,
-        **options: Unpack[HowOptions],
-    ) -> Answered:
-        """Answer a statement that was read before; see ``sql``."""
-        plans = self.plans_of(statement, Loss.asked(epsilon, delta), weights, **options)
-        answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
-        answered = Releases(named(statement, answers), total_loss(plans))
-        return cast("Answered", answered if len(plans) > 1 else answered[0])
-
-    def plans_of(
+    def _plans_of(
         self,
         statement: Statement,
         loss: Loss,
-        weights: NamedWeights | None = None,
-        **options: Unpack[HowOptions],
+        weights: NamedWeights | None,
+        **options: Unpack[GraphOptions],
     ) -> list[SessionPlan]:
         """A plan for every query of a statement; together they cost at most ``loss``."""
         plans = []
@@ -147,21 +120,17 @@ class GraphSession(PaidSession):
                 plans.append(self.plan(item.query, epsilon=part.epsilon, delta=part.delta, **options))
         return plans
 
-    def quote_statement(
+    def _quote_statement(
         self,
         statement: Statement,
         *,
         epsilon: Number,
         delta: Number = 0.0,
         weights: NamedWeights | None = None,
-        **options: Unpack[HowOptions],
+        **options: Unpack[GraphOptions],
     ) -> Quotes:
         """Quotes for the queries of a statement; they share the loss as its answers do."""
-        quotes = []
-        for item, part in shared(statement.items, Loss.asked(epsilon, delta), weights_of(statement, weights)):
-            with statement.pointing_at(item):
-                quotes.append(self.quote(item.query, epsilon=part.epsilon, delta=part.delta, **options))
-        return Quotes(quotes)
+        return quote_graph_statement(statement, self._source, weights, epsilon=epsilon, delta=delta, **options)
 
     @accepts_calibration
     def plan(
@@ -173,75 +142,36 @@ class GraphSession(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        prior: GraphPrior | None = None,
     ) -> SessionPlan:
         """What would be computed and charged: public facts only."""
-        return graph_plan(
-            query,
-            self._source,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            noise=noise,
-            confidence=confidence,
-        )
+        options: AskOptions = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "mechanism": mechanism,
+            "noise": noise,
+            "confidence": confidence,
+        }
+        return planned_under(query, self._source, prior, options)
 
     @overload
-    def quote(self, query: Query, **options: Unpack[AskOptions]) -> Quote: ...
+    def quote(self, query: Query, **options: Unpack[GraphKnownOptions]) -> Quote: ...
     @overload
-    def quote(self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[AskOptions]) -> Quotes: ...
+    def quote(
+        self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[GraphKnownOptions]
+    ) -> Quotes: ...
     @accepts_calibration
     def quote(self, query: Query | str, *, confidence: Confidence = 0.95, **options: Given) -> Quote | Quotes:
         """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
-        The error is an upper bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
+        prior: what is publicly known of the edges, ``ErdosRenyi(p)`` or ``DegreeSequence(degrees)``: the error is then
+            an estimate on such graphs, and "auto" the mechanism with the least.  Without one the error is an upper
+            bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
         """
         if isinstance(query, str):
-            return self.quote_statement(parse_sql(query, self.schema), confidence=confidence, **options)
-        planned = self.plan(query, confidence=confidence, **options)
-        level = LEVEL if planned.confidence is None else planned.confidence
-        figures = for_all_data(planned.prepared, level)
-        may_refuse = planned.prepared.refusal is not None
-        return Quote(
-            query=planned.label,
-            loss=planned.loss,
-            expected_error=figures.expected,
-            bound=figures.bound,
-            confidence=level,
-            mechanism=planned.mechanism,
-            noise=planned.noise,
-            kind=figures.kind,
-            attained=figures.attained,
-            assumptions=("if it answers: a test may refuse",) if may_refuse else (),
-        )
+            return self._quote_statement(parse_sql(query, self.schema), confidence=confidence, **options)
+        return graph_quote(query, self._source, confidence=confidence, **options)
 
-    def inspected(self, query: Query[V, B, Never, F, R]) -> tuple[Statistic[R] | VectorStatistic[R], R]:
+    def _inspected(self, query: Query[V, B, Never, F, R]) -> tuple[Statistic[R] | VectorStatistic[R], R]:
         """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""
         return self.plan(query, epsilon=1.0, confidence=None).prepared.statistic, self._source.graph_for(query)
-
-
-def graph_plan(
-    query: Query[V, B],
-    source: GraphSource,
-    *,
-    epsilon: Number,
-    delta: Number,
-    mechanism: MechanismChoice,
-    noise: NoiseChoice,
-    confidence: Confidence,
-) -> SessionPlan:
-    """The plan of one query, from the schema and the public edges."""
-    if not isinstance(query, Query):
-        raise no_query(query)
-    if entry_of(query).of not in _ASKED_OF:
-        raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
-    options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
-    if source.edges is not None:
-        shape = cast("Query[V, B, Graph]", query).shape(source.edges)
-    elif entry_of(query).of == "weighted graph":
-        raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
-    else:
-        shape = GraphShape(schema.vertices, whole=True, nullable=False)
-    inner = query.plan(shape, options)
-    declared = [schema.vertices, *schema.ends, schema.weight, schema.cap, schema.step]
-    words = (query, options.loss, {"graph": plain(declared, exact_text)}, mechanism, noise, options.level)
-    return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))

@@ -18,9 +18,10 @@ from dither.privacy import Loss, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
-from dither.quotes.quote import EXACT, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
+from dither.quotes.quote import EXACT, LEVEL, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
 from dither.session.plan import TablePlan, plan
-from dither.session.shares import shared, shared_by_items
+from dither.session.shares import shared, shared_by_items, shares_of
+from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.sql.statement import Statement, parse_sql
@@ -28,9 +29,11 @@ from dither.sql.statement import Statement, parse_sql
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from dither.quotes.graph_priors import GraphPrior
     from dither.typing import (
         Confidence,
         Filter,
+        GraphKnownOptions,
         HowOptions,
         KnownOptions,
         LeastEpsilonOptions,
@@ -47,13 +50,21 @@ if TYPE_CHECKING:
         Weights,
     )
 
-LEVEL = 0.95
-"""Of the quoted bound, where no interval is wanted."""
 LEAST_EPSILON = 1e-4
 PRECISION = 1.01
 """The least epsilon is found to about one percent."""
 
 
+@overload
+def quote(query: Query, schema: GraphSchema, **options: Unpack[GraphKnownOptions]) -> Quote: ...
+@overload
+def quote(
+    query: Sequence[Query] | str,
+    schema: GraphSchema,
+    *,
+    weights: NamedWeights | None = None,
+    **options: Unpack[GraphKnownOptions],
+) -> Quotes: ...
 @overload
 def quote(
     query: Query,
@@ -102,13 +113,13 @@ def quote(
 @accepts_calibration
 def quote(
     query: Query | Sequence[Query] | str,
-    schema: Schema,
+    schema: Schema | GraphSchema,
     *,
     epsilon: Number,
     delta: Number = 0.0,
     where: Filter | None = None,
     by: Names | None = None,
-    prior: PriorChoice | None = None,
+    prior: PriorChoice | GraphPrior | None = None,
     rows: int | None = None,
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
@@ -119,7 +130,8 @@ def quote(
 
     prior: what is publicly known about the values (``Lognormal``, ``Normal``, ``Uniform``, ``Exponential``,
         ``PublicSample``), for all columns, or a mapping of columns to priors.  Without one it is what the schema
-        declares about the column, if anything; else the error is an upper bound for all data.
+        declares about the column, if anything; else the error is an upper bound for all data.  Of a graph:
+        ``ErdosRenyi`` or ``DegreeSequence``.
     rows: how many records you assume in the selection, or in each group, where that number is private.  Where the
         table's number of rows is public and nothing is filtered, all groups are taken to be alike.
     mechanism: "auto" compares all that apply under a prior and takes the best; without one it is the public rule.
@@ -132,8 +144,25 @@ def quote(
     >>> 10 < quoted.worst_expected < 30
     True
     """
+    if isinstance(schema, GraphSchema):
+        from dither.session.graph_quotes import quote_graph  # noqa: PLC0415  (graph kernels are slow to load)
+
+        for name, given in (("where", where), ("by", by), ("rows", rows)):
+            if given is not None:
+                raise InvalidArgument(name, given, "a graph is asked as a whole: leave it out")
+        return quote_graph(
+            query,
+            schema,
+            weights=weights,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            prior=cast("GraphPrior | None", prior),
+        )
     known: KnownOptions = {
-        "prior": prior,
+        "prior": cast("PriorChoice | None", prior),
         "rows": rows,
         "mechanism": mechanism,
         "noise": noise,
@@ -141,6 +170,7 @@ def quote(
     }
     options: TableOptions = {**known, "where": where, "by": by}
     if isinstance(query, Query):
+        shares_of(cast("Weights | None", weights), 1)
         return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
     if isinstance(query, str):
         if where is not None or by is not None:
@@ -182,6 +212,21 @@ def least_epsilon(
     of: "expected_error", or "bound" for the error that is not exceeded with the stated confidence.  The other options
     are those of ``quote``.
     """
+
+    def quoted(epsilon: float, instead: HowOptions) -> Quote:
+        asked: LeastEpsilonOptions = {**options, **instead}
+        return _quoted(query, schema, epsilon=epsilon, **asked)
+
+    return searched_epsilon(query, quoted, target_error, of)
+
+
+def searched_epsilon(
+    query: Query, quoted: Callable[[float, HowOptions], Quote], target_error: Number, of: str
+) -> Quote:
+    """The search behind ``least_epsilon``, by quotes of a schema or of a server.
+
+    quoted: the quote for an epsilon; its second argument may fix the mechanism.
+    """
     target = exact(target_error, "target_error")
     if target <= 0:
         raise InvalidArgument("target_error", target_error, "must be a positive number")
@@ -189,10 +234,6 @@ def least_epsilon(
         raise InvalidArgument("of", of, 'must be "expected_error" or "bound"')
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "must be one query object such as Median('total_pay')")
-
-    def quoted(epsilon: float, instead: HowOptions) -> Quote:
-        asked: LeastEpsilonOptions = {**options, **instead}
-        return _quoted(query, schema, epsilon=epsilon, **asked)
 
     def error(one: Quote) -> float:
         return one.worst_expected if of == "expected_error" else one.worst_bound
@@ -277,6 +318,7 @@ def _quoted(
             kind=UNKNOWN,
             groups=planned.groups,
             labels=planned.labels,
+            assumptions=() if planned.advice is None else (planned.advice,),
         )
     column_prior = prior_of(prior, planned.query.column, schema.columns)
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
@@ -376,6 +418,7 @@ def _quote(
         assumptions=assumptions,
         prior=prior,
         rows=rows,
+        floor=figures.floor,
     )
 
 

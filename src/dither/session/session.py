@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from dither.aliases import accepts_calibration
 from dither.ledger import Ledger
@@ -17,10 +17,11 @@ from dither.queries.query import Query
 from dither.quotes.quote import Quote, Quotes
 from dither.release import B, Release, Releases, V
 from dither.session import quoting
-from dither.session.account import LOCAL, PaidSession, total_loss
+from dither.session.account import LOCAL, PaidSession
+from dither.session.derived import derived_quotes
 from dither.session.plan import TablePlan
 from dither.session.reading import TableSource
-from dither.session.statements import named, plan_for, plans_for, plans_of
+from dither.session.statements import plan_for, plans_for, plans_of
 from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
@@ -103,7 +104,6 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
-        weights: Weights | None = None,
         prior: PriorChoice | None = None,
         rows: int | None = None,
         again: bool = False,
@@ -122,7 +122,6 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
-        weights: Weights | None = None,
         prior: PriorChoice | None = None,
         rows: int | None = None,
         again: bool = False,
@@ -194,7 +193,8 @@ class Session(PaidSession):
         weights: how several queries share the privacy loss; evenly by default.
         prior, rows: what is publicly known, as for ``quote``; "auto" then takes the mechanism with the least quoted
             error instead of the one that suits most data.
-        again: a question that was answered is answered again from the ledger, free; True pays for a new answer.
+        again: a question that was answered is answered again from the ledger, free, and so is a count that is a sum of
+            bins of a stored histogram; True pays for a new answer.
         request_id: a name for this request: sent again it gets the same answer and pays nothing more.
         analyst: who pays.
         """
@@ -212,7 +212,7 @@ class Session(PaidSession):
             rows=rows,
         )
         _tell_of_many_groups(plans)
-        answered = self.answer(plans, again=again, request_id=request_id, analyst=analyst)
+        answered = self._answer(plans, again=again, request_id=request_id, analyst=analyst)
         return answered if by is not None or not isinstance(query, Query) else answered[0]
 
     @accepts_calibration
@@ -225,7 +225,7 @@ class Session(PaidSession):
         weights: Weights | None = None,
         **options: Unpack[TableOptions],
     ) -> list[TablePlan]:
-        """The plans of one query, or of several that share a privacy loss; see ``ask``."""
+        """What would be computed and charged for one query, or for several that share a privacy loss; see ``ask``."""
         return plans_for(query, self.schema, epsilon=epsilon, delta=delta, weights=weights, **options)
 
     @accepts_calibration
@@ -254,55 +254,61 @@ class Session(PaidSession):
 
         Returns one release, or ``Releases`` where several queries or groups are asked for.
         """
-        return self.answer_statement(
-            parse_sql(text, self.schema),
-            epsilon=epsilon,
-            delta=delta,
-            weights=weights,
-            again=again,
-            request_id=request_id,
-            analyst=analyst,
+        statement = parse_sql(text, self.schema)
+        plans = self._plans_of(
+            statement,
+            Loss.asked(epsilon, delta),
+            weights,
             mechanism=mechanism,
             noise=noise,
             confidence=confidence,
             prior=prior,
             rows=rows,
         )
+        return self._answer_statement(statement, plans, again=again, request_id=request_id, analyst=analyst)
 
-    def answer_statement(
-        self,
-        statement: Statement,
-        *,
-        epsilon: Number,
-        delta: Number = 0.0,
-        weights: NamedWeights | None = None,
-        again: bool = False,
-        request_id: str | None = None,
-        analyst: str = LOCAL,
-        **options: Unpack[KnownOptions],
-    ) -> Answered:
-        """Answer a statement that was read before; see ``sql``."""
-        plans = plans_of(statement, self.schema, Loss.asked(epsilon, delta), weights, **options)
+    def _plans_of(
+        self, statement: Statement, loss: Loss, weights: NamedWeights | None, **options: Unpack[KnownOptions]
+    ) -> list[TablePlan]:
+        """A plan for every query of a statement; together they spend at most ``loss``."""
+        plans = plans_of(statement, self.schema, loss, weights, **options)
         _tell_of_many_groups(plans)
-        answers = self.answers(plans, again=again, request_id=request_id, analyst=analyst)
-        answered = Releases(named(statement, answers), total_loss(plans))
-        return cast("Answered", answered if statement.by or len(plans) > 1 else answered[0])
+        return plans
 
     @overload
-    def quote(self, query: Query, **options: Unpack[QuoteOptions]) -> Quote: ...
+    def quote(self, query: Query, *, again: bool = False, **options: Unpack[QuoteOptions]) -> Quote: ...
     @overload
     def quote(
-        self, query: Sequence[Query], *, weights: Weights | None = None, **options: Unpack[QuoteOptions]
+        self,
+        query: Sequence[Query],
+        *,
+        weights: Weights | None = None,
+        again: bool = False,
+        **options: Unpack[QuoteOptions],
     ) -> Quotes: ...
     @overload
-    def quote(self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[SqlOptions]) -> Quotes: ...
+    def quote(
+        self, query: str, *, weights: NamedWeights | None = None, again: bool = False, **options: Unpack[SqlOptions]
+    ) -> Quotes: ...
     @accepts_calibration
-    def quote(self, query: Query | Sequence[Query] | str, **options: Given) -> Quote | Quotes:
+    def quote(self, query: Query | Sequence[Query] | str, *, again: bool = False, **options: Given) -> Quote | Quotes:
         """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
-        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.
+        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.  A count that a
+        stored histogram answers is quoted as free, unless ``again``.
         """
-        return quoting.quote(query, self.schema, **options)
+        quoted = quoting.quote(query, self.schema, **options)
+        if again or not self._histograms.all():
+            return quoted
+        if isinstance(query, str):
+            loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
+            known = {key: one for key, one in options.items() if key not in ("epsilon", "delta", "weights")}
+            plans = plans_of(parse_sql(query, self.schema), self.schema, loss, options.get("weights"), **known)
+        else:
+            plans = self.plans(query, **options)
+        if isinstance(quoted, Quote):
+            return derived_quotes(self._histograms, plans, [quoted])[0]
+        return Quotes(derived_quotes(self._histograms, plans, quoted))
 
     @accepts_calibration
     def least_epsilon(
@@ -328,14 +334,14 @@ class Session(PaidSession):
         """What would be computed and charged: public facts only."""
         return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
-    def inspected_groups(
+    def _inspected_groups(
         self, query: Query[V, B, Never, F, R], *, where: Filter | None = None, by: Names | None = None
     ) -> tuple[Statistic[R] | VectorStatistic[R], dict[tuple[GroupKey, ...], R]]:
         """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing."""
         made = self.plan(query, epsilon=1.0, confidence=None, where=where, by=by)
         return made.statistic, self._source.groups_for_owner(made)
 
-    def inspected_rows(self, columns: Sequence[str], *, where: Filter | None = None) -> ArrowTable:
+    def _inspected_rows(self, columns: Sequence[str], *, where: Filter | None = None) -> ArrowTable:
         """NOT private: columns of the selected rows as programs see them, for ``dither.inspect``; charges nothing."""
         predicate = None if where is None else parse_filter(where, self.schema)
         return self._source.rows_for_owner(columns, predicate)

@@ -12,7 +12,7 @@ from dither.queries.registry import no_query
 from dither.release import Release
 from dither.session.plan import TablePlan, plan
 from dither.session.quoting import chosen_mechanism
-from dither.session.shares import shared, shared_by_items
+from dither.session.shares import shared, shared_by_items, shares_of
 from dither.sources.schema import Schema
 from dither.sql.statement import Statement
 
@@ -55,6 +55,7 @@ def plans_for(
 ) -> list[TablePlan]:
     """The plans of one query, or of several that share a privacy loss."""
     if isinstance(query, Query):
+        shares_of(weights, 1)
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
     if isinstance(query, (str, bytes)) or not isinstance(query, Iterable):
         raise no_query(query)

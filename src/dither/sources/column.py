@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,9 @@ from dither.kernels.ordering import Ordering
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
 from dither.privacy import Neighbours
-from dither.sources.entries import reals
+from dither.sources.entries import FAILURES, reals, truths
 from dither.sources.frames import ColumnLike, TableLike, is_table, named_columns
-from dither.sources.grid import Grid
+from dither.sources.grid import BIT, Grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,11 @@ def shape_of(data: ColumnLike, argument: str = "data") -> Shape:
     return Shape(len(array), whole, nullable=not whole or isinstance(array, np.ma.MaskedArray))
 
 
-def as_array(data: ColumnLike, argument: str = "data") -> NDArray[np.generic]:
+Reader: TypeAlias = Callable[[Iterable[object]], NDArray[np.float64]]  # anything: an entry of a list
+"""What makes numbers of entries without a declared type: ``reals``, or ``truths``."""
+
+
+def as_array(data: ColumnLike, argument: str = "data", read: Reader = reals) -> NDArray[np.generic]:
     """A one-dimensional numeric array.  Errors depend on the type of the data alone, never on an entry."""
     array: NDArray[np.generic]
     if is_table(data):
@@ -153,13 +158,13 @@ def as_array(data: ColumnLike, argument: str = "data") -> NDArray[np.generic]:
     if not _NUMBERS.fullmatch(declared):
         raise InvalidArgument(argument, type(data), f"must be numbers, not {declared}")
     if isinstance(data, np.ma.MaskedArray) and data.dtype == object:
-        array = np.ma.MaskedArray(_untyped(data.filled(np.nan)), np.ma.getmaskarray(data))
+        array = np.ma.MaskedArray(_untyped(data.filled(np.nan), read), np.ma.getmaskarray(data))
     elif isinstance(data, np.ndarray):
-        array = _untyped(data) if data.dtype == object else data
+        array = _untyped(data, read) if data.dtype == object else data
     elif hasattr(data, "to_numpy"):
-        array = _foreign(data, declared)
+        array = _foreign(data, declared, read)
     elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        array = _untyped(data)
+        array = _untyped(data, read)
     else:
         raise InvalidArgument(argument, type(data), "must be a one-dimensional array or sequence of numbers")
     if array.ndim != 1:
@@ -195,24 +200,24 @@ def _declared_type(data: ColumnLike) -> str:
     return str(declared.name if isinstance(declared, np.dtype) else declared).lower()
 
 
-def _untyped(data: ColumnLike) -> NDArray[np.float64]:
+def _untyped(data: ColumnLike, read: Reader = reals) -> NDArray[np.float64]:
     """Entries without a declared type are real numbers: whether all of them are whole is no public fact.
 
     What is no number is missing.  A list of numbers is converted at once, anything else entry by entry: both read every
     entry in the same way, so no entry decides about how the others are read.
     """
     if not isinstance(data, np.ndarray):
-        with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with contextlib.suppress(*FAILURES), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             guessed = np.asarray(data)
-            if guessed.dtype.kind in "iufb":  # (a list of rows of one length has two dimensions: its shape is public)
+            if guessed.dtype.kind in "iufb" and guessed.ndim == 1:  # (whether all entries are lists is no public fact)
                 return guessed.astype(np.float64)
     if isinstance(data, np.ndarray) and data.ndim != 1:
-        return reals(data.ravel()).reshape(data.shape)
-    return reals(data)
+        return read(data.ravel()).reshape(data.shape)
+    return read(data)
 
 
-def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str) -> NDArray[np.generic]:
+def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str, read: Reader) -> NDArray[np.generic]:
     """A column of another library, by its declared type: what it converts to may depend on a missing record."""
     real = None
     if declared != "object":
@@ -224,7 +229,7 @@ def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str) -> ND
                     real = array.astype(np.float64)
                     break
     if real is None:
-        real = reals(data.to_pylist() if hasattr(data, "to_pylist") else data)
+        real = read(data.to_pylist() if hasattr(data, "to_pylist") else data)
     if not declared.startswith(("int", "uint", "bool")):
         return real
     missing = np.isnan(real)
@@ -255,6 +260,15 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
     if isinstance(array, np.ma.MaskedArray):
         steps[np.ma.getmaskarray(array)] = missing
     return Column(steps, grid)
+
+
+def read_bits(data: ColumnLike, nulls: Number | str | None = None) -> Column:
+    """Truth values as 0 and 1: numbers other than 0 are true; missing values become the declared public one."""
+    array, missing = as_array(data, read=truths), missing_steps(nulls, BIT)
+    present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
+    steps = (present != 0).astype(np.int64)
+    steps[np.ma.getmaskarray(array) | (present != present)] = missing
+    return Column(steps, BIT)
 
 
 def table_shape_of(data: TableLike, argument: str = "data", count: int | None = None) -> Shape:
@@ -297,7 +311,9 @@ def floats_of(column: NDArray[np.generic]) -> NDArray[np.float64]:
     return np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
 
 
-def columns_of(data: TableLike, argument: str = "data", count: int | None = None) -> list[NDArray[np.generic]]:
+def columns_of(
+    data: TableLike, argument: str = "data", count: int | None = None, read: Reader = reals
+) -> list[NDArray[np.generic]]:
     """The columns of a two-dimensional array, a frame, a mapping of names to arrays, or a list of rows.
 
     Of a list of rows the number of columns is ``count``, or else the length of the first row: both are public.  A row
@@ -305,10 +321,10 @@ def columns_of(data: TableLike, argument: str = "data", count: int | None = None
     """
     named = named_columns(data)
     if named is not None:
-        columns = [as_array(column, f"{argument}[{name!r}]") for name, column in named.items()]
+        columns = [as_array(column, f"{argument}[{name!r}]", read) for name, column in named.items()]
         return _same_length(columns, data, argument)
     array = data if isinstance(data, np.ndarray) else _rows(data, count)
-    array = _untyped(array) if array.dtype == object else array
+    array = _untyped(array, read) if array.dtype == object else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidArgument(argument, type(data), "must have records in rows and columns")
     return [as_array(array[:, j], argument) for j in range(array.shape[1])]
@@ -324,34 +340,30 @@ def count_of(bounds: object, names: object = None) -> int | None:  # anything: a
 
 def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
     """A list of rows as an array of objects; its length is public, and so is the number of columns."""
-    nothing = np.zeros(0, dtype=object)
-    with contextlib.suppress(Exception):
-        built = np.array(data, dtype=object)
-        if built.ndim == 2 and count in (None, built.shape[1]):
-            return built
-        if built.ndim == 0:
-            return nothing
     rows: list[object] = []  # anything: an entry of a list
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(*FAILURES):
         rows = list(data)
-    columns = count if count is not None else len(_entries(rows[0])) if rows else 0
+    if not rows:
+        return np.zeros(0, dtype=object)
+    columns = _length(rows[0]) if count is None else count
     read = np.full((len(rows), columns), np.nan, dtype=object)
     for place, row in enumerate(rows):
-        entries = _entries(row)
-        if len(entries) == columns:
-            for column, entry in enumerate(entries):
-                read[place, column] = entry
-    return read if rows else nothing
+        if _length(row) == columns:
+            with contextlib.suppress(*FAILURES):
+                entries = list(itertools.islice(row, columns))  # type: ignore[call-overload]  # a row
+                for column, entry in enumerate(entries):
+                    read[place, column] = entry
+    return read
 
 
-def _entries(row: object) -> list[object]:  # anything: an entry of a list
-    """The entries of a row (a list, a tuple, an array, a column of a frame); none of what is no row."""
+def _length(row: object) -> int:  # anything: an entry of a list
+    """How many entries a row has (a list, a tuple, an array, a column of a frame); none where it is no row."""
     is_row = hasattr(type(row), "__len__") and hasattr(type(row), "__getitem__")
     if not is_row or isinstance(row, (str, bytes, Mapping)):
-        return []
-    with contextlib.suppress(Exception, SystemExit):
-        return list(row)  # type: ignore[call-overload, no-any-return]  # anything may be tried
-    return []
+        return 0
+    with contextlib.suppress(*FAILURES):
+        return len(row)  # type: ignore[arg-type]  # it has a length
+    return 0
 
 
 def _same_length(columns: list[NDArray[np.generic]], data: TableLike, argument: str) -> list[NDArray[np.generic]]:

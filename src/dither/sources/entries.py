@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _NOTHING = ("NAType", "NaTType")
-_FAILURES = (Exception, SystemExit)
+FAILURES = (Exception, SystemExit)
 """What an entry of anybody's own class may raise when it is looked at."""
 
 
@@ -23,8 +23,13 @@ def is_missing(entry: object) -> bool:  # anything: an entry of a list
     """True for None, NaN and the missing values of pandas; of a number of somebody's own class, if it says so."""
     try:
         return bool(entry is None or (isinstance(entry, float) and entry != entry) or type(entry).__name__ in _NOTHING)
-    except _FAILURES:
+    except FAILURES:
         return True
+
+
+TRUE_WORDS = ("true", "t", "yes", "1")
+FALSE_WORDS = ("false", "f", "no", "0")
+"""Texts that are truth values, in small letters; other texts are read as numbers."""
 
 
 def real(entry: object) -> float:  # anything: an entry of a list
@@ -35,18 +40,20 @@ def real(entry: object) -> float:  # anything: an entry of a list
     """
     if is_missing(entry) or isinstance(entry, (complex, np.complexfloating)):
         return math.nan
+    if isinstance(entry, str) and ("_" in str(entry) or not str.isascii(entry)):
+        return math.nan  # (Python alone reads 1_000 and figures of other scripts)
     try:
         return float(entry)  # type: ignore[arg-type]  # anything may be tried
     except OverflowError:
         return _infinity(entry)
-    except _FAILURES:
+    except FAILURES:
         return math.nan
 
 
 def _infinity(entry: object) -> float:  # anything: an entry of a list
     try:
         return math.inf if entry > 0 else -math.inf  # type: ignore[operator]  # anything may be tried
-    except _FAILURES:
+    except FAILURES:
         return math.nan
 
 
@@ -61,7 +68,7 @@ def text(entry: object) -> str | None:  # anything: an entry of a list
     try:
         written = entry.decode("utf-8", "replace") if isinstance(entry, bytes) else str(entry)
         written.encode()  # (half of a surrogate pair has no bytes)
-    except _FAILURES:
+    except FAILURES:
         return None
     return str(written)
 
@@ -69,12 +76,13 @@ def text(entry: object) -> str | None:  # anything: an entry of a list
 def truth(entry: object) -> bool | None:  # anything: an entry of a list
     """An entry as a truth value: numbers other than 0 are true; None where it is missing or neither.
 
-    >>> truth(True), truth(0), truth("true"), truth("maybe")
-    (True, False, True, None)
+    >>> truth(True), truth(0), truth("yes"), truth("0"), truth("maybe")
+    (True, False, True, False, None)
     """
-    words = {"true": True, "false": False}
     if isinstance(entry, str):
-        return words.get(str.lower(str.strip(entry)))
+        word = str.lower(str.strip(entry))
+        if word in TRUE_WORDS or word in FALSE_WORDS:
+            return word in TRUE_WORDS
     number = real(entry)
     return None if math.isnan(number) else number != 0
 
@@ -89,7 +97,7 @@ def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
         if isinstance(entry, datetime.datetime):
             return None if is_missing(entry) else entry.date()
         return entry if isinstance(entry, datetime.date) else None
-    except _FAILURES:
+    except FAILURES:
         return None
 
 
@@ -98,6 +106,13 @@ def reals(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an ent
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return np.fromiter((real(one) for one in entries), dtype=np.float64)
+
+
+def truths(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list
+    """Many entries as truth values: 1 and 0, NaN where one is missing or neither."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return np.fromiter((math.nan if (found := truth(one)) is None else found for one in entries), dtype=np.float64)
 
 
 def texts(entries: Iterable[object]) -> list[str | None]:  # anything: an entry of a list

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
 from dither.kernels.triangles import Frontier, Ranked, Short, common_frontier, edge_supports
-from dither.numbers import Number
+from dither.numbers import Number, exact
 from dither.privacy import Neighbours
 from dither.sources.column import Shape, as_array
 from dither.sources.entries import reals
 from dither.sources.files import Masked, file_column_type, read_file_column
-from dither.sources.frames import ColumnLike, Scalar, TableLike, object_array
+from dither.sources.frames import Scalar, object_array
 from dither.sources.graph_schema import MOST_VERTICES
 from dither.sources.grid import Grid
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
     import scipy.sparse
+
+    from dither.typing import Column, EdgeList
 
 Pairs: TypeAlias = NDArray[np.int64] | NDArray[np.int32]
 
@@ -72,10 +74,10 @@ class Graph:
 
     def __init__(
         self,
-        edges: TableLike,
+        edges: EdgeList,
         *,
         n: int,
-        weights: ColumnLike | None = None,
+        weights: Column | None = None,
         cap: Number | None = None,
         step: Number | None = None,
         strict: bool = False,
@@ -265,6 +267,8 @@ class Graph:
             raise InvalidArgument("graph", type(self), "must be a graph with weights")
         if cap is None:
             raise InvalidArgument("cap", None, "must be a public upper bound of the weights")
+        if exact(cap, "cap") <= 0:
+            raise InvalidArgument("cap", cap, "must be a public upper bound of the weights, above 0")
         return Grid.between((0, cap), step, whole=self._weights.dtype.kind in "iub")
 
     def weight_steps(self, grid: Grid) -> NDArray[np.int64]:
@@ -290,7 +294,7 @@ def _vertices(n: int | None) -> int:
     raise InvalidArgument("n", n, f"must be a whole number of vertices from 1 to {MOST_VERTICES}")
 
 
-def _pairs(edges: TableLike) -> Pairs:
+def _pairs(edges: EdgeList) -> Pairs:
     """Two columns of whole numbers, or an error that shows no entry of them."""
     accepted = "must be whole numbers in two columns, a row for each edge"
     if isinstance(edges, (str, Path)):

@@ -10,6 +10,7 @@ from dither.errors import InvalidArgument, SourceFailed
 from dither.numbers import Number
 from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.files import check_file_columns, state_of_file
+from dither.sources.schema import VERSIONS, check_version
 
 if TYPE_CHECKING:
     from dither.sources.graph import Graph
@@ -36,8 +37,11 @@ class GraphSchema:
     filter: str = "basic"
     slack: Number | None = None
     folder: str | None = field(default=None, compare=False)
+    version: int = field(default=VERSIONS[-1], kw_only=True, compare=False)
+    """Which reading of schema files it was written for; 1 is that of dither 0.1.0."""
 
     def __post_init__(self) -> None:
+        check_version(self.version)
         whole = isinstance(self.vertices, int) and not isinstance(self.vertices, bool)
         if not whole or not 1 <= self.vertices <= MOST_VERTICES:
             accepted = f"must be the public number of vertices, from 1 to {MOST_VERTICES}"

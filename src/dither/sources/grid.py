@@ -5,6 +5,7 @@ Everything private is computed in whole numbers of steps, so no rounding error c
 
 from __future__ import annotations
 
+import datetime
 import functools
 import math
 import sys
@@ -106,6 +107,8 @@ class Grid:
         return steps
 
 
+BIT = Grid(Fraction(1), 0, 1)
+"""The grid of truth values."""
 _BLOCK = 1 << 15
 """So many values are rounded at a time."""
 _PLAIN = {int, float, type(None)}
@@ -155,6 +158,8 @@ def _pair(bounds: Iterable[Number] | Number | None) -> tuple[Fraction, Fraction]
     try:
         ends = exact(lower, "bounds"), exact(upper, "bounds")
     except InvalidArgument:
+        if isinstance(lower, datetime.date):
+            accepted = "must be numbers here; for dates open the data with columns={name: dither.Date(...)}"
         raise InvalidArgument("bounds", (lower, upper), accepted) from None
     if not ends[0] < ends[1]:
         raise InvalidArgument("bounds", (lower, upper), accepted)

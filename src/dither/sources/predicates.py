@@ -6,6 +6,7 @@ record can make the source raise an error.  A comparison with a missing value (N
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, 
 Cleaned = Mapping[str, exp.Expr]
 """Columns as expressions of the source: a number, a day number, 0 or 1, a text; NULL if missing."""
 Constant: TypeAlias = str | int | float
+Record: TypeAlias = Mapping[str, Constant | None]
+"""The values of a record's columns as the source cleans them; None if missing."""
 WriteConstant: TypeAlias = Callable[[str, Constant], str]
 """How a constant that a column is compared with is written."""
 
@@ -40,6 +43,14 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GT: (">", "<"),
     exp.GTE: (">=", "<="),
 }
+_HOLDS: dict[str, Callable[[Constant, Constant], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _FOREIGN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 """What a parser of any text may stumble over."""
 _NODES = {text: node for node, (text, _) in _COMPARISONS.items()}
@@ -55,6 +66,14 @@ class Predicate(ABC):
     @abstractmethod
     def columns(self) -> Iterator[str]:
         """The columns it reads."""
+
+    @abstractmethod
+    def holds(self, record: Record) -> bool | None:
+        """Whether a record fulfils it, by SQL's logic: None is unknown."""
+
+    @abstractmethod
+    def constants(self) -> Iterator[Constant]:
+        """What columns are compared with."""
 
     @abstractmethod
     def text(self, write: WriteConstant) -> str:
@@ -83,6 +102,13 @@ class Compare(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
+    def holds(self, record: Record) -> bool | None:
+        value = record[self.column]
+        return None if value is None else bool(_HOLDS[self.operator](value, self.value))
+
+    def constants(self) -> Iterator[Constant]:
+        yield self.value
+
     def text(self, write: WriteConstant) -> str:
         return f"{_name(self.column)} {self.operator} {write(self.column, self.value)}"
 
@@ -100,6 +126,13 @@ class OneOf(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
+    def holds(self, record: Record) -> bool | None:
+        value = record[self.column]
+        return None if value is None else value in self.values
+
+    def constants(self) -> Iterator[Constant]:
+        yield from self.values
+
     def text(self, write: WriteConstant) -> str:
         return f"{_name(self.column)} IN ({', '.join(write(self.column, value) for value in self.values)})"
 
@@ -116,6 +149,12 @@ class Missing(Predicate):
     def columns(self) -> Iterator[str]:
         yield self.column
 
+    def holds(self, record: Record) -> bool | None:
+        return record[self.column] is None
+
+    def constants(self) -> Iterator[Constant]:
+        yield from ()
+
     def text(self, write: WriteConstant) -> str:  # noqa: ARG002
         return f"{_name(self.column)} IS NULL"
 
@@ -131,6 +170,13 @@ class Not(Predicate):
 
     def columns(self) -> Iterator[str]:
         yield from self.part.columns()
+
+    def holds(self, record: Record) -> bool | None:
+        inner = self.part.holds(record)
+        return None if inner is None else not inner
+
+    def constants(self) -> Iterator[Constant]:
+        yield from self.part.constants()
 
     def text(self, write: WriteConstant) -> str:
         return f"NOT ({self.part.text(write)})"
@@ -149,6 +195,10 @@ class _Joined(Predicate):
         for part in self.parts:
             yield from part.columns()
 
+    def constants(self) -> Iterator[Constant]:
+        for part in self.parts:
+            yield from part.constants()
+
     def text(self, write: WriteConstant) -> str:
         return f" {self.word} ".join(f"({part.text(write)})" for part in self.parts)
 
@@ -159,12 +209,20 @@ class Both(_Joined):
     word = "AND"
     node = staticmethod(exp.and_)
 
+    def holds(self, record: Record) -> bool | None:
+        each = [part.holds(record) for part in self.parts]
+        return False if False in each else None if None in each else True
+
 
 class Either(_Joined):
     """At least one of the conditions."""
 
     word = "OR"
     node = staticmethod(exp.or_)
+
+    def holds(self, record: Record) -> bool | None:
+        each = [part.holds(record) for part in self.parts]
+        return True if True in each else None if None in each else False
 
 
 def literal(value: Constant) -> exp.Expr:

@@ -13,6 +13,8 @@ from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.types import Boolean, Category, ColumnType, Measured
 
 PRIVATE = "private"
+VERSIONS = (1, 2)
+"""1 is the reading of version 0.1.0, which is also that of a file without a version."""
 PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
     "lognormal": ("median", "sigma"),
     "normal": ("mean", "sd"),
@@ -24,6 +26,12 @@ MAY_BE_MISSING = {("exponential", "low")}
 """Parameters of priors that have a default."""
 MOST_ROWS = 1 << 40
 """No source has more rows: the public bound on counts and sums where the number of rows is private."""
+
+
+def check_version(version: int) -> None:
+    """An error unless this version of schema files is known."""
+    if type(version) is not int or version not in VERSIONS:
+        raise InvalidArgument("version", version, f"must be {' or '.join(map(str, VERSIONS))}")
 
 
 @dataclass(frozen=True)
@@ -50,8 +58,11 @@ class Schema:
     """What is publicly known of columns: their shape and its parameters.  For quotes only; no answer depends on it."""
     folder: str | None = field(default=None, compare=False)
     """Where relative paths start: the folder of the schema file."""
+    version: int = field(default=VERSIONS[-1], kw_only=True, compare=False)
+    """Which reading of schema files it was written for; 1 is that of dither 0.1.0."""
 
     def __post_init__(self) -> None:
+        check_version(self.version)
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise InvalidArgument(
                 "columns", type(self.columns), "must be a mapping of names to types such as Real(0, 1)"

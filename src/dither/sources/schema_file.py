@@ -25,11 +25,11 @@ from dither.errors import InvalidArgument, InvalidText
 from dither.plain import Json
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema
-from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, Schema
+from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, VERSIONS, Schema
 from dither.sources.schema_models import (
     NO_COLUMN,
-    VERSIONS,
     BudgetSection,
+    DatasetSection,
     GraphFile,
     GraphSection,
     TableFile,
@@ -44,7 +44,6 @@ LONGEST = 8_000_000
 """A longer file is no schema."""
 VERSION = VERSIONS[-1]
 """What new schema files say."""
-_DATASET = ("name", "source", "table", "engine", "rows", "unit", "rows_per_unit")
 _ANY_OPTION = ("type", "bounds", "step", "nulls", "values")
 _MISSING = {
     "bounds": "bounds are missing: a public range, known without looking at the data",
@@ -54,7 +53,6 @@ _MISSING = {
 }
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
-_HEAD = f"version = {VERSION}\n"
 _WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 """What was warned of in this process, by file: once for each."""
 
@@ -98,11 +96,12 @@ def read_schema(
 
 
 def dump_schema(schema: Schema | GraphSchema) -> str:
-    """A schema as the text of a schema file."""
+    """A schema as the text of a schema file, of the version that it was written for."""
     if not isinstance(schema.source, (str, FilePath)):
         raise InvalidArgument(
             "source", type(schema.source), "must be a path or an address, to be written into a schema file"
         )
+    head = f"version = {schema.version}\n"
     if isinstance(schema, GraphSchema):
         graph: dict[str, Writable] = {
             "vertices": schema.vertices,
@@ -110,7 +109,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
             "weight": schema.weight,
             "cap": schema.cap,
         }
-        parts = [_HEAD, _section("dataset", {"name": schema.name, "source": schema.source})]
+        parts = [head, _section("dataset", {"name": schema.name, "source": schema.source})]
         return "\n".join([*parts, _section("graph", graph | {"step": schema.step}), *_written_budget(schema)])
     dataset: dict[str, Writable] = {
         "name": schema.name,
@@ -121,7 +120,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
     dataset |= {"rows": schema.rows}
     if schema.unit is not None:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
-    parts = [_HEAD, _section("dataset", dataset), *_written_budget(schema)]
+    parts = [head, _section("dataset", dataset), *_written_budget(schema)]
     parts += [_section(f"columns.{written_key(name)}", declared.to_dict()) for name, declared in schema.columns.items()]
     parts += [_section(f"priors.{written_key(name)}", payload) for name, payload in schema.priors.items()]
     return "\n".join(parts)
@@ -159,7 +158,7 @@ def _home(argument: str) -> Path | None:
         return ("columns", argument.removeprefix("columns."), "type")
     if argument.startswith("budget."):
         return ("budget", argument.removeprefix("budget."))
-    if argument in _DATASET:
+    if argument in DatasetSection.model_fields:
         return ("dataset", argument)
     return {"filter": ("budget", "filter"), "slack": ("budget", "slack"), "budget": ("budget",)}.get(argument)
 
@@ -251,7 +250,7 @@ class _SchemaReader:
         priors = {one: given_fields(prior) for one, prior in file.priors.items()}
         given = {"name": name, "rows": PRIVATE, **given_fields(file.dataset), **self._budget(file.budget)}
         with self._pointing({key: ("dataset", key) for key in given}):
-            return Schema(columns=columns, folder=folder, priors=priors, **given)
+            return Schema(columns=columns, folder=folder, priors=priors, version=file.version, **given)
 
     def graph(self, name: str, folder: str | None) -> GraphSchema:
         """Everything that a file with a [graph] section says."""
@@ -261,7 +260,7 @@ class _SchemaReader:
         file = self._read(GraphFile)
         given = {"name": name, **given_fields(file.dataset), **given_fields(file.graph)}
         with self._pointing({key: ("graph", key) for key in GraphSection.model_fields}):
-            return GraphSchema(folder=folder, **given, **self._budget(file.budget))
+            return GraphSchema(folder=folder, version=file.version, **given, **self._budget(file.budget))
 
     def _read(self, model: type[M]) -> M:
         """What the file says, as its model has it."""

@@ -20,13 +20,11 @@ from pydantic import Field, PlainValidator
 from dither.borders import Accepts, Form, Model, choice, either, followed, model, pair, says, suggested, tagged
 from dither.errors import InvalidArgument
 from dither.plain import Given
+from dither.privacy import FILTERS
 from dither.sources.engines.factory import ENGINES
-from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS
-from dither.sources.types import TYPES
+from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS, VERSIONS
+from dither.sources.types import NO_BOUNDS, TYPES
 
-FILTERS = ("basic", "advanced")
-VERSIONS = (1, 2)
-"""1 is the reading of version 0.1.0, which is also that of a file without a version."""
 NO_COLUMN = "no column is declared: at least one section such as [columns.total_pay] is needed"
 Written: TypeAlias = int | Decimal | Fraction
 """A number as it was written."""
@@ -141,6 +139,15 @@ _NULLS = {
 }
 
 
+def _is_unbounded(given: Given) -> bool:
+    return given == NO_BOUNDS
+
+
+def _no_ends(given: Given) -> tuple[None, None]:  # noqa: ARG001
+    """The bounds of a column without."""
+    return None, None
+
+
 def _column(name: str) -> type[Model]:
     """The model of one type of column: two ends of a range are its bounds, and its other fields are keys."""
     declared_type: Any = TYPES[name]  # a dataclass, as all of them are
@@ -150,7 +157,8 @@ def _column(name: str) -> type[Model]:
     options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values)}
     keys: dict[str, tuple[Form, EllipsisType | None]] = {"type": (choice(name), ...)}
     if len(needed) == 2:
-        keys["bounds"] = (_ends(DAY if name == "date" else NUMBER), ...)
+        ends = _ends(DAY if name == "date" else NUMBER)
+        keys["bounds"] = (either(_is_unbounded, _checked(_no_ends), ends) if name == "real" else ends, ...)
     declared = [one.name for one in fields if one not in needed]
     return model(f"{name.capitalize()}Column", **keys, **{one: (options[one], None) for one in declared})
 
@@ -241,7 +249,7 @@ class TableFile(Model):
     columns: Annotated[dict[str, Model], Accepts(_sections(_told_apart(COLUMNS, "type"), NO_COLUMN))]
     budget: BudgetSection | None = None
     priors: Annotated[dict[str, Model], Accepts(dict[str, _told_apart(PRIORS, "kind")])] = Field(default_factory=dict)
-    version: Annotated[int | None, Accepts(_VERSION)] = None
+    version: Annotated[int, Accepts(_VERSION)] = VERSIONS[0]
 
 
 class GraphFile(Model):
@@ -250,4 +258,4 @@ class GraphFile(Model):
     dataset: GraphDataset
     budget: BudgetSection | None = None
     graph: GraphSection
-    version: Annotated[int | None, Accepts(_VERSION)] = None
+    version: Annotated[int, Accepts(_VERSION)] = VERSIONS[0]

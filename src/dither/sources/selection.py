@@ -60,7 +60,7 @@ class Selection:
         if isinstance(declared, Category):
             return self.engine.text(name, stored_type)
         if isinstance(declared, Boolean):
-            return self.engine.truth(name, stored_type)
+            return self.engine.truth(name, stored_type, numbers=self.schema.version != 1)
         if isinstance(declared, Date):
             return self.engine.day(name, stored_type)
         return self.engine.number(name, stored_type)
@@ -157,6 +157,13 @@ class Selection:
         hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
         return hashed, [*stored_types, "text"]
 
+    def marked_tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
+        """The same of rows without people, and last of all 1 where any of the columns is missing, else 0."""
+        chosen, stored_types = self._declared(names)
+        known = exp.and_(*(_known(self.cleaned(name)) for name in names))
+        mark = exp.case().when(known, literal(0)).else_(literal(1))
+        return chosen.select(exp.alias_(exp.cast(mark, "bigint"), "m")), [*stored_types, "whole"]
+
     def grouped_tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
         """The same without people, behind the index of each record's group (0 where nothing is grouped)."""
         chosen, stored_types = self._declared(names)
@@ -184,6 +191,11 @@ class Selection:
             if declared.drops_nulls:
                 chosen = chosen.where(_known(value.copy()))
             measured = isinstance(declared, Measured)
+            if isinstance(declared, Measured) and not declared.is_bounded:
+                value = self.value(name, None if declared.drops_nulls else declared.missing_value)
+                chosen = chosen.select(exp.alias_(value, f"c{place}"))
+                stored_types.append("real")
+                continue
             if isinstance(declared, Measured):
                 missing = None if declared.drops_nulls else raw_value(declared.grid, declared.missing)
                 value = self.steps(self.value(name, missing), declared.grid)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
@@ -28,6 +29,10 @@ Option: TypeAlias = Nulls | Sequence[Number | str | datetime.date]
 EPOCH = datetime.date(1970, 1, 1)
 MOST_KEYS = 100_000
 """A column with more declared values than this cannot be grouped by."""
+LARGEST_MISSING = 2.0**1000
+"""No missing value counts as more, where there are no bounds."""
+NO_BOUNDS = "none"
+"""The word of a schema file for a column of which no bounds are known."""
 DROP = "drop"
 """The null policy that leaves a record out; the number of records left is then private."""
 
@@ -71,6 +76,16 @@ class Measured(ColumnType):
         """The public grid."""
 
     @property
+    def is_bounded(self) -> bool:
+        """False where the owner knows no bounds: then few questions can be asked without naming some."""
+        return True
+
+    @property
+    def missing_value(self) -> float:
+        """The number that a missing value counts as (where missing values are not dropped)."""
+        return float(self.grid.value(self.missing))
+
+    @property
     def missing(self) -> int:
         """The grid point that a missing value counts as (where missing values are not dropped)."""
         return missing_steps(None if self.drops_nulls else self.nulls, self.grid)
@@ -93,19 +108,26 @@ class Measured(ColumnType):
 class Real(Measured):
     """Real numbers from ``lower`` to ``upper``; values outside are clamped.
 
+    ``Real(None, None)``: no bounds are known.  Medians, quantiles, ranges, trimmed means, scales and regressions are
+    answered without; other questions name bounds of their own, such as ``Mean("pay", bounds=(0, 600_000))``.  A missing
+    value counts as 0 unless ``nulls`` is another number, or "drop".
+
     >>> Real(0, 600_000).grid.ends[0]
     0
     """
 
-    lower: Number
-    upper: Number
+    lower: Number | None
+    upper: Number | None
     step: Number | None = field(default=None, kw_only=True)
     nulls: Nulls = field(default=None, kw_only=True)
     type_name: ClassVar[str] = "real"
     sources: ClassVar[frozenset[str]] = frozenset({"whole", "real", "decimal", "text"})
 
     def __post_init__(self) -> None:
-        _ = self.missing
+        if not self.is_bounded:
+            self._check_unbounded()
+        else:
+            _ = self.missing
         # However a number was written, equal declarations are equal.
         for name in ("lower", "upper", "step", "nulls"):
             value = getattr(self, name)
@@ -113,11 +135,47 @@ class Real(Measured):
                 object.__setattr__(self, name, plain(exact(value, name)))
 
     @property
+    def is_bounded(self) -> bool:
+        return self.lower is not None or self.upper is not None
+
+    def _check_unbounded(self) -> None:
+        if type(self) is not Real:
+            raise InvalidArgument("bounds", None, f"must be two numbers of type {self.type_name}")
+        if self.step is not None:
+            raise InvalidArgument("step", self.step, "is not used without bounds: leave it out")
+        _ = self.missing_value
+
+    @property
+    def missing_value(self) -> float:
+        if self.is_bounded:
+            return super().missing_value
+        if self.nulls is None or self.drops_nulls:
+            return 0.0
+        number = math.inf if isinstance(self.nulls, (str, datetime.date)) else float(exact(self.nulls, "nulls"))
+        if abs(number) > LARGEST_MISSING:
+            raise InvalidArgument("nulls", self.nulls, 'must be a number, or "drop", without bounds')
+        return number
+
+    @property
     def grid(self) -> Grid:
-        return Grid.between((self.lower, self.upper), self.step)
+        if not self.is_bounded:
+            raise InvalidArgument(
+                "bounds",
+                None,
+                "is missing: the column is declared without, so name some with the query, bounds=(lower, upper), known "
+                "without looking at the data; medians, quantiles, ranges, trimmed means, scales and regressions of the "
+                "whole table need none",
+            )
+        return Grid.between(self._ends, self.step)
+
+    @property
+    def _ends(self) -> tuple[Number, Number]:
+        # One end without the other is refused where a grid is made of them.
+        return cast("Number", self.lower), cast("Number", self.upper)
 
     def to_dict(self) -> dict[str, Option]:
-        return self._options(bounds=[self.lower, self.upper], step=self.step, nulls=self.nulls)
+        bounds: Option = [self.lower, self.upper] if self.lower is not None and self.upper is not None else NO_BOUNDS
+        return self._options(bounds=bounds, step=self.step, nulls=self.nulls)
 
 
 @dataclass(frozen=True)
@@ -128,7 +186,7 @@ class Integer(Real):
 
     @property
     def grid(self) -> Grid:
-        return Grid.between((self.lower, self.upper), self.step, whole=True)
+        return Grid.between(self._ends, self.step, whole=True)
 
     def keys(self, name: str) -> tuple[int, ...]:
         if self.grid.step != 1 or self.grid.points > MOST_KEYS:
@@ -192,11 +250,11 @@ class Date(Measured):
 
 @dataclass(frozen=True)
 class Boolean(Measured):
-    """True or false; a missing value counts as false unless declared otherwise."""
+    """True or false; numbers other than 0 are true, and a missing value counts as false unless declared otherwise."""
 
     nulls: Nulls = field(default=None, kw_only=True)
     type_name: ClassVar[str] = "boolean"
-    sources: ClassVar[frozenset[str]] = frozenset({"boolean", "whole", "text"})
+    sources: ClassVar[frozenset[str]] = frozenset({"boolean", "whole", "real", "decimal", "text"})
 
     def __post_init__(self) -> None:
         if self.nulls not in (None, True, False, DROP):

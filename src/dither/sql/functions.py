@@ -64,7 +64,8 @@ def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str,
         for one in entry.functions if entry.of in types else ():
             # Without a table the own name of a query is what it is in Python, not what SQL means by it.
             plain = as_in_python and one.function == entry.name
-            means = dataclasses.replace(one, star=False, fixed={}, note="") if plain else one
+            note = ", which counts where a flag is true; with a schema count(*) counts rows" if one.star else ""
+            means = dataclasses.replace(one, star=False, fixed={}, note=note) if plain else one
             found.setdefault(one.function, []).append(SqlFunction(entry, means, not as_in_python))
     # Errors name the first way to call a function: one without a list.
     return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(found.items())}

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from dither.privacy import Neighbours
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Ladder
-from dither.sensitivity.levels import HasLevels
+from dither.sensitivity.levels import HasLevels, Level
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.norms import HasNormLadder
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -34,7 +34,7 @@ class Facts:
     failed: bool
     rungs: tuple[int, ...] = ()
     smooth: tuple[float, ...] = ()
-    level: int | None = None
+    level: Level | None = None
     local: tuple[int, int] | None = None
     """The Lipschitz proxy and the bound on the local sensitivity."""
 
@@ -54,7 +54,7 @@ def facts_of(
         values,
         failed,
         *_structure(ladder, rungs, betas),
-        int(single.level_function().level(data)) if isinstance(single, HasLevels) else None,
+        single.level_function().level(data) if isinstance(single, HasLevels) else None,
         (single.lipschitz_proxy(data), single.local(data)) if isinstance(single, HasLocalSensitivity) else None,
     )
 
@@ -113,10 +113,10 @@ def _broken_levels(statistic: Statistic[Data], move: _Move, here: Facts, there: 
     if not isinstance(statistic, HasLevels) or here.level is None or there.level is None:
         return
     levels = statistic.level_function().levels
-    sensitivity = int(levels.sensitivities[here.level - 1])
+    sensitivity = levels.sensitivity(here.level)
     if move.moved > sensitivity:
         yield f"levels: {move.text}, and level {here.level} has the sensitivity {move.in_units(sensitivity)}"
-    if there.level not in levels.related(here.level):
+    if not levels.are_related(here.level, there.level):
         yield f"levels: one change leads from level {here.level} to level {there.level}, which are not related"
 
 
@@ -164,8 +164,10 @@ def _broken_norms(
         if found > most:
             yield f"global sensitivity: one change moves the values by {float(found / most):g} of what {norm} allows"
     if isinstance(statistic, HasNormLadder):
-        length = math.sqrt(sum(one * one for one in moves)) / SLACK
-        moved = sum(moves) if statistic.norm == "l1" else length
+        units = statistic.norm_units or (1,) * len(moves)
+        scaled = [one / unit for one, unit in zip(moves, units, strict=True)]
+        length = math.sqrt(sum(one * one for one in scaled)) / SLACK
+        moved = sum(scaled) if statistic.norm == "l1" else length
         step = float(statistic.answers[0].step)
         move = _Move(step, moved, f"one change moves the values by {step * moved:g} in {statistic.norm}")
         yield from _broken_ladder(move, here, there)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Generic, Literal
+from typing import ClassVar, Generic, Literal, SupportsFloat, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dither.numbers import Number
 from dither.privacy import Neighbours
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities, usable_rate
-from dither.sensitivity.levels import HasLevels, LevelFunction
+from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.norms import HasNormLadder
 from dither.sources.grid import Grid
@@ -213,13 +213,14 @@ class OwnLevels(OwnStatistic[Data], HasLevels[Data]):
 
     @property
     def _least_rung(self) -> int:
-        return int(self.claimed_levels.levels.sensitivities[0])
+        return self.claimed_levels.levels.sensitivity(1)
 
     def level_function(self) -> LevelFunction[Data]:
         return LevelFunction(self.claimed_levels.levels, self._level)
 
     def _level(self, data: Data) -> int:
-        found, highest = number_of(self.claimed_levels.level, data), self.claimed_levels.levels.count
+        level = cast("Callable[..., SupportsFloat]", self.claimed_levels.level)
+        found, highest = number_of(level, data), cast("Levels", self.claimed_levels.levels).count
         return int(found) if found is not None and found.denominator == 1 and 1 <= found <= highest else highest
 
 

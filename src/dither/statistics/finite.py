@@ -160,9 +160,17 @@ class FiniteStatistic(Statistic[int], HasReachableValues[int], HasLevels[int], H
         related = {(int(a), int(b)) for a, b in np.unique(np.stack([here, there]), axis=1).T}
         return Levels(sensitivities.tolist(), pairs=related), level
 
+    @property
+    def levels(self) -> Levels:
+        """The different local sensitivities, and which of them neighbours have."""
+        return self._placed[0]
+
+    def level_of(self, data: int) -> int:
+        """The level of a dataset, from 1."""
+        return int(self._placed[1][data])
+
     def level_function(self) -> LevelFunction[int]:
-        levels, level = self._placed
-        return LevelFunction(levels, lambda data: int(level[data]))
+        return LevelFunction(self.levels, self.level_of)
 
     def lipschitz_proxy(self, data: int) -> int:  # noqa: ARG002
         return 0

@@ -25,6 +25,8 @@ from dither.sensitivity.ladder import (
     rounded_up,
     usable_rate,
 )
+from dither.sensitivity.margins import LevelsByMargins
+from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column, RankedRecords
@@ -33,7 +35,7 @@ from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 
 @dataclass(frozen=True)
-class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
+class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], LevelsByMargins[RankedRecords]):
     """The value at one rank of a bounded column with a public number of records.
 
     Guarantee  The ladder obeys both axioms and is the exact one: A^(k) = max_t x_(r+t) - x_(r+t-k-1).
@@ -203,8 +205,8 @@ class OrderLadder(Ladder):
 
 
 @dataclass(frozen=True)
-class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords]):
-    """The quantiles of several shares, in rising order."""
+class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords], HasNormLadder[RankedRecords]):
+    """The quantiles of several shares, in rising order; their ladder in l1 is the sum of those of each."""
 
     shares: tuple[Fraction, ...]
     records: int
@@ -237,6 +239,19 @@ class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords]):
         return len(self.shares)
 
     l2_squared = l1
+    norm = "l1"
+
+    @property
+    def norm_sensitivity(self) -> int:
+        return sum(self.global_sensitivities)
+
+    def norm_ladder(self, data: RankedRecords) -> Ladder:
+        ladders = [one.ladder(data) for one in self.each()]
+
+        def together(start: int, stop: int) -> Sensitivities:
+            return np.asarray(np.sum([one.sensitivity_at_distance(start, stop) for one in ladders], axis=0))
+
+        return Ladder(together, self.norm_sensitivity, top=self.records, deepest=MOST_SLOW_DISTANCES)
 
     def each(self) -> list[RankedValue]:
         """The single quantiles."""

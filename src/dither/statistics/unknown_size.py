@@ -28,6 +28,7 @@ from dither.sensitivity.ladder import (
     rounded_up,
     usable_rate,
 )
+from dither.sensitivity.margins import LevelsByMargins
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
@@ -39,7 +40,7 @@ FINE_STEPS = 36
 
 
 @dataclass(frozen=True)
-class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
+class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], LevelsByMargins[RankedRecords]):
     """The value at rank ``max(1, ceil(q n))`` of a selection with a private number n of records.
 
     An empty selection has the upper bound as its value.

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.privacy import Neighbours
+from dither.sensitivity.ladder import Ladder
+from dither.sensitivity.norms import HasNormLadder
 from dither.sources.column import BinnableRecords, Table
 from dither.sources.grid import Grid
 from dither.statistics.statistic import VectorStatistic
@@ -52,8 +56,12 @@ class BinCounts(VectorStatistic[BinnableRecords]):
 
 
 @dataclass(frozen=True)
-class Totals(VectorStatistic[Table]):
-    """The sums of several columns of the same records."""
+class Totals(VectorStatistic[Table], HasNormLadder[Table]):
+    """The sums of several columns of the same records.
+
+    Their ladder is in l1, each column in units of its width: one change moves every sum by the width at most, and after
+    one other change it can move all of them that far, so all rungs are the global sensitivity.
+    """
 
     columns: tuple[Grid, ...]
     answers: tuple[Grid, ...]
@@ -69,6 +77,19 @@ class Totals(VectorStatistic[Table]):
         return len(self.columns)
 
     l2_squared = l1
+    norm = "l1"
+
+    @property
+    def norm_units(self) -> tuple[int, ...]:
+        return tuple(max(width, 1) for width in self.global_sensitivities)
+
+    @property
+    def norm_sensitivity(self) -> int:
+        return len(self.columns)
+
+    def norm_ladder(self, data: Table) -> Ladder:  # noqa: ARG002
+        most = self.norm_sensitivity
+        return Ladder(lambda start, stop: np.full(stop - start, most, dtype=np.int64), most, top=0)
 
     def values(self, data: Table) -> Sequence[int]:
         return [exact_sum(column.values) for column in data.columns]

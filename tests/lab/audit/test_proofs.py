@@ -1,6 +1,7 @@
 """Every mechanism has a proof page, every page its five parts, and every test that a page names exists."""
 
 import ast
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -29,6 +30,7 @@ def headings(text):
     return [re.sub(r"^\d+\.\s*", "", line.lstrip("# ").strip()).lower() for line in lines]
 
 
+@functools.cache
 def defined_tests():
     """The names of all test functions and classes, and of what they are made from."""
     found = set()
@@ -39,17 +41,13 @@ def defined_tests():
     return found
 
 
-DEFINED = defined_tests()
-
-
 def absent(text):
     """Test files and test functions that a text names and that do not exist."""
     files = {name for name in re.findall(r"tests/[\w/]+\.py", text) if not (ROOT / name).is_file()}
     named = set(re.findall(r"\b(test_\w+)(?!\w*\.py)\b", text))
     stems = {path.stem for path in (ROOT / "tests").rglob("*.py")}
-    return files | {
-        name for name in named - stems if name not in DEFINED and not any(one.startswith(name) for one in DEFINED)
-    }
+    defined = defined_tests()
+    return files | {name for name in named - stems if not any(one.startswith(name) for one in defined)}
 
 
 @each_page

@@ -9,18 +9,25 @@ import pytest
 
 from dither.errors import InvalidArgument
 from dither_lab.reproduce import intervals, report, sources
+from dither_lab.reproduce.counterfactual import alike, both, power, put, times, without
 from dither_lab.reproduce.experiment import (
+    EXACT,
+    MOST_CHANCE,
+    TIMED,
+    Chance,
     Claim,
     Experiment,
     Judged,
     Point,
     Points,
+    Rule,
     Setting,
     Verdict,
     agrees,
     corrected,
     disagrees,
     settle,
+    untested,
 )
 from dither_lab.reproduce.run import MODULES, PAPERS, experiments, names, run
 
@@ -41,8 +48,20 @@ EXAMPLE = Experiment(
     "An <example>",
     line,
     [
-        Claim("Claim 1", "it falls & falls", lambda points: settle(points.ys[0] > points.ys[2], "so", "not so")),
-        Claim("Claim 2", "like 1/x^2", lambda points: settle(points.follow(-2), "as 1/x", "the power is another")),
+        Claim(
+            "Claim 1",
+            "it falls & falls",
+            lambda points: settle(points.ys[0] > points.ys[2], "so", "not so"),
+            Rule("the first is above the last", "falling means that"),
+            power("y", of=2.0),
+        ),
+        Claim(
+            "Claim 2",
+            "like 1/x^2",
+            lambda points: settle(points.follow(-2), "as 1/x", "the power is another"),
+            Rule("the ends are those of 1/x^2, within 30%", "1/x differs by a factor of 4"),
+            power("y", of=-1.0),
+        ),
     ],
     drawn,
     note="by hand",
@@ -106,9 +125,34 @@ def test_every_verdict_but_agreement_needs_a_reason():
     assert corrected("so", "but").verdict is Verdict.CORRECTED
     assert disagrees("no", "because").verdict is Verdict.DISAGREES
     assert settle(True, "so", "else", correction="but").verdict is Verdict.CORRECTED
-    for verdict in (Verdict.CORRECTED, Verdict.DISAGREES):
+    assert untested("so", "too few").verdict is Verdict.UNTESTED
+    for verdict in (Verdict.CORRECTED, Verdict.DISAGREES, Verdict.UNTESTED):
         with pytest.raises(ValueError, match="reason"):
             Judged(verdict, "ours")
+
+
+def test_rules_say_what_holds_why_and_how_often_chance_decides():
+    """All three are printed; a chance above 1 in 100,000 cannot be stated, and time has no bound."""
+    rule = Rule("x < 3", "three is many", Chance(MOST_CHANCE, "Bin(300, 1/2)"))
+    assert str(rule) == ("holds if x < 3. Threshold: three is many. Flips by chance: at most 1e-05: Bin(300, 1/2)")
+    assert str(EXACT).startswith("0: ")
+    assert str(TIMED).startswith("not bounded: ")
+    with pytest.raises(ValueError, match=r"bound=0\.01: must be at most 1e-05"):
+        Chance(0.01, "often")
+
+
+def test_counterfactuals_change_what_they_name_and_nothing_else():
+    """Factors, powers, values and series of another name; the other points stay."""
+    points = Points([*line(None), Point("z", "a", 1.0, intervals.exact(5)), Point("z", "b", 1.0, intervals.exact(7))])
+    assert times("y", by=3)(points).of("y").ys.tolist() == [6, 3, 1.5]
+    assert power("y", of=1.0)(points).of("y").ys.tolist() == [2, 2, 2]
+    assert put("y", 9.0, last=True)(points).of("y").ys.tolist() == [2, 1, 9]
+    assert put("z", 0.0, "a")(points).of("z").ys.tolist() == [0, 7]
+    assert alike("z", "a", "b")(points).of("z", "a").ys.tolist() == [7]
+    assert not without("z", "a")(points).of("z", "a")
+    assert without("z")(points) == points[:3]
+    assert both(times("z", by=2), times("z", "b", by=2))(points).of("z").ys.tolist() == [10, 28]
+    assert times("y", by=3)(points).of("z") == points.of("z")
 
 
 def test_points_are_found_by_quantity_series_and_place():
@@ -149,7 +193,13 @@ def test_a_report_is_written_whole(tmp_path):
     files = {path.name for path in page.parent.iterdir()}
     assert files == {"report.html", "report.json", "verdicts.csv", "errata-example.csv", "errata-example.png"}
     payload = json.loads((page.parent / "report.json").read_text())
-    assert payload["verdicts"] == {"agrees": 1, "agrees with a correction": 0, "disagrees": 1}
+    assert payload["verdicts"] == {
+        "agrees": 1,
+        "agrees after a correction": 0,
+        "disagrees": 1,
+        "not testable here": 0,
+    }
+    assert payload["experiments"][0]["rows"][0]["rule"].startswith("holds if the first is above the last. ")
     assert payload["experiments"][0]["points"][0] == {
         "quantity": "y",
         "series": "line",
@@ -165,6 +215,7 @@ def test_a_report_is_written_whole(tmp_path):
     text = page.read_text()
     assert "An &lt;example&gt;" in text
     assert "it falls &amp; falls" in text
+    assert "Flips by chance: 0: computed, nothing is drawn" in text
     assert "data:image/png;base64," in text
     assert "http" not in text
     assert 'name="viewport"' in text

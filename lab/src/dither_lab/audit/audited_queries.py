@@ -29,6 +29,7 @@ from dither.queries.vectors import Histogram as HistogramQuery
 from dither.queries.weighted_cuts import WeightedMinCut
 from dither.queries.workloads import CountingQueries, FamilyName
 from dither.sensitivity.levels import Margin
+from dither.sensitivity.margins import Margins
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import own_functions as own
@@ -104,6 +105,7 @@ def _graphs(query: Any, vertices: int = 4) -> Callable[[bool], Universe]:
     return functools.cache(lambda quick: graph_universe(query, vertices))
 
 
+_MARGINS = ("several margins", LargestLocal(levels=Margins(bounds=[1, 3, 5], depth=4)), ("power_law", "laplace"))
 _MARGIN = ("margin levels", LargestLocal(levels=Margin(bound=2, depth=3)), ("power_law", "laplace"))
 _LADDER, _BOTH_BOUNDS = frozenset({"ladder"}), frozenset({"ladder", "reachable"})
 _BOTH = {"filtered": Neighbours.ADD_REMOVE_CHANGE, "grouped": Neighbours.ADD_REMOVE}
@@ -118,6 +120,7 @@ def _whole_columns() -> Iterator[AuditedQuery]:
         ("linear bound", Smooth(algorithm="linear"), ("power_law",)),
         ("sublinear bound", Smooth(algorithm="sublinear"), ("power_law",)),
         _MARGIN,
+        _MARGINS,
     )
     yield AuditedQuery("median", ("Median", "median"), _columns(Median(bounds=b), 7, 4, 5), "order", paper)
     yield AuditedQuery("minimum", ("Minimum", "minimum"), _columns(Minimum(bounds=b), 7, 4, 5), "order")
@@ -402,8 +405,8 @@ def _mechanism_checks(
     covers = frozenset(
         (*audited.covers, name, type(mechanism).__name__, *((noise, NOISES[noise].__name__) if noise else ()))
     )
-    if label == "margin levels":
-        covers |= {"Margin"}
+    if label in ("margin levels", "several margins"):
+        covers |= {"Margin" if label == "margin levels" else "Margins"}
     law = law_named(name, vector=audited.universe(True).vector)
 
     def exactly(effort: Effort) -> Evidence:

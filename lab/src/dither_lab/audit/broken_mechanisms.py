@@ -13,7 +13,7 @@ from typing import Any
 
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Outcome, Prepared
-from dither.numbers import exact
+from dither.numbers import Number, exact
 from dither.privacy import Loss, Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder, least_bound
 from dither.sources.grid import Grid
@@ -22,7 +22,7 @@ from dither_lab.audit.imitation import imitation
 from dither_lab.audit.laws.registry import law_of
 
 
-def noise_too_small(prepared: Prepared, *, factor: object = 0.8) -> Prepared:
+def noise_too_small(prepared: Prepared, *, factor: Number = 0.8) -> Prepared:
     """Noise ``factor`` times as large as was proved; weights of draws fall off that much faster."""
     broken = law_of(prepared).weakened(prepared, exact(factor, "factor"))
     if broken is None:
@@ -30,7 +30,7 @@ def noise_too_small(prepared: Prepared, *, factor: object = 0.8) -> Prepared:
     return broken
 
 
-def noise_and_law_too_small(prepared: Prepared, *, factor: object = 0.7) -> Prepared:
+def noise_and_law_too_small(prepared: Prepared, *, factor: Number = 0.7) -> Prepared:
     """Noise ``factor`` times as large as its public parameters say, and an own law of the error that says the same.
 
     Nothing in it disagrees: parameters are proved, quotes and intervals fit the draws.  Only a law that was computed
@@ -45,13 +45,13 @@ def local_sensitivity_used_raw(prepared: Prepared) -> Prepared:
     return _with_smooth(prepared, "local_sensitivity_used_raw", lambda ladder, _: Fraction(ladder[0]))
 
 
-def beta_ignored(prepared: Prepared, *, factor: object = 3) -> Prepared:
+def beta_ignored(prepared: Prepared, *, factor: Number = 3) -> Prepared:
     """A smooth bound computed with a beta ``factor`` times the one that was proved: it moves that much faster."""
     faster = exact(factor, "factor")
     return _with_smooth(prepared, "beta_ignored", lambda ladder, beta: ladder.smooth(faster * beta))
 
 
-def interval_unpaid(prepared: Prepared, *, factor: object = 100) -> Prepared:
+def interval_unpaid(prepared: Prepared, *, factor: Number = 100) -> Prepared:
     """An interval that shows the private scale, or its ends, ``factor`` times as precisely as its epsilon allows."""
     broken = law_of(prepared).interval_for_free(prepared, exact(factor, "factor"))
     if broken is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dither.mechanisms.mechanism import Prepared
 from dither_lab.audit.checks import Evidence, within_rounding
-from dither_lab.audit.laws.facts import Facts, has_norm_ladder, norm_rungs
+from dither_lab.audit.laws.facts import D, Facts, has_norm_ladder, norm_rungs
 from dither_lab.audit.laws.registry import Pair, WorstPair, law_of, published
 from dither_lab.audit.laws.structures import broken_structures
 from dither_lab.audit.universes import Universe
@@ -35,7 +35,7 @@ def keeps(lower: float, upper: float | None, claimed: float) -> bool:
     return within_rounding(lower, claimed) if upper is None else upper <= claimed
 
 
-def worst_pair(prepared: Prepared, pairs: list[Pair], facts: Facts | None = None) -> WorstPair:
+def worst_pair(prepared: Prepared, pairs: list[Pair[D]], facts: Facts[D] | None = None) -> WorstPair[D]:
     """The pair of neighbours that shows most, with bounds on its epsilon at the claimed delta."""
     return law_of(prepared).worst_pair(prepared, published(prepared) if facts is None else facts, pairs)
 
@@ -82,8 +82,10 @@ def _breaks_norm_ladder(universe: Universe, values: list[list[int]], shrink: Fra
     statistic: Any = universe.statistic
     rungs = [[shrink * rung for rung in norm_rungs(statistic, data, NORM_RUNGS)] for data in universe.data]
     power = 1 if statistic.norm == "l1" else 2
+    units = statistic.norm_units or (1,) * len(values[0])
     for here, there in universe.pairs:
-        moved = sum(abs(a - b) ** power for a, b in zip(values[here], values[there], strict=True))
+        moves = zip(values[here], values[there], units, strict=True)
+        moved = sum(Fraction(abs(a - b), unit) ** power for a, b, unit in moves)
         if moved > rungs[here][0] ** power:
             return True
         if any(own > above for own, above in zip(rungs[here], rungs[there][1:], strict=False)):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.noise.entropy import uniform_integer
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Distribution
 
 PRECISION = 53
@@ -24,7 +24,7 @@ PRECISION = 53
 class BrokenLaw(Protocol):
     """What a mutant really releases."""
 
-    def distribution(self, prepared: Any, facts: Facts, data: Any) -> Distribution:
+    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
         """The law of its one number."""
 
 
@@ -52,11 +52,11 @@ def imitation(
     return broken
 
 
-def broken_draw(honest: Prepared, law: BrokenLaw, facts: Facts) -> Prepared:
+def broken_draw(honest: Prepared, law: BrokenLaw, facts: Facts[D]) -> Prepared:
     """Draws one number from a broken law and states its error, under the honest claim."""
     low, high = facts.statistic.answers.ends
 
-    def run(data: Any) -> Outcome:
+    def run(data: D) -> Outcome:
         chances = law.distribution(honest, facts, data)
         place = uniform_integer(1 << PRECISION) / (1 << PRECISION)
         return Outcome(next((z for z in range(low, high) if chances.below(z + 1) > place), high))

@@ -11,7 +11,7 @@ import numpy as np
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither_lab.audit.checks import Evidence
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Distribution, Outputs
 from dither_lab.audit.laws.registry import NoIndependentLaw, law_of
 
@@ -24,7 +24,7 @@ FIRST, MOST_DISTANCES = 24, 96
 """Tails of errors are compared at so many distances: all of the first ones, from there on fewer and fewer."""
 
 
-def own_law(prepared: Prepared, facts: Facts, datasets: Sequence[Any]) -> Evidence:
+def own_law(prepared: Prepared[D], facts: Facts[D], datasets: Sequence[D]) -> Evidence:
     """Whether the error that a mechanism states for itself is that of the laboratory's law, on each dataset."""
     try:
         law = law_of(prepared)
@@ -66,7 +66,10 @@ def distances(number: Distribution, value: int) -> Iterator[int]:
 
 
 def draws_follow(
-    prepared: Prepared, facts: Facts, draws: Sequence[tuple[Any, Sequence[Sequence[Any]]]], failure_probability: float
+    prepared: Prepared[D],
+    facts: Facts[D],
+    draws: Sequence[tuple[D, Sequence[Sequence[Any]]]],
+    failure_probability: float,
 ) -> Evidence:
     """Whether the first numbers of answers follow the laboratory's law: wrong with the stated probability at most.
 

@@ -22,7 +22,7 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.law import Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, FilterName, Loss
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon, within_rounding
 from dither_lab.audit.divergence import hockey_stick, over_box
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
@@ -265,7 +265,7 @@ def _gaussians(effort: Effort) -> Evidence:  # noqa: ARG001
     )
 
 
-def _filter(name: str) -> Callable[[Effort], Evidence]:
+def _filter(name: FilterName) -> Callable[[Effort], Evidence]:
     """As many equal charges as a filter lets through cost no more than the budget, by the optimal bound."""
 
     def run(effort: Effort) -> Evidence:  # noqa: ARG001

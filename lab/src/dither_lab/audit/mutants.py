@@ -366,7 +366,7 @@ def _seen_in_answers() -> Iterator[Check]:
 class ChargesAfterReading(Session):
     """Reads, computes, and then charges: after a crash in between an answer has no charge."""
 
-    def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
+    def _bought(self, plans: Any, question: Any, derived: Any, request_id: Any, analyst: Any) -> Any:  # noqa: ARG002
         answers = [self._source.read(one, one.run) for one in plans]
         charge = self._ledger.charge(
             self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
@@ -390,10 +390,10 @@ class ReadsToBeReady(Session):
 class AnswersUnpaid(Session):
     """Answers although the charge failed."""
 
-    def _bought(self, plans: Any, question: Any, request_id: Any, analyst: Any) -> Any:
+    def _bought(self, plans: Any, question: Any, derived: Any, request_id: Any, analyst: Any) -> Any:
         for one in plans:
             self._source.read(one, one.run)
-        return super()._bought(plans, question, request_id, analyst)
+        return super()._bought(plans, question, derived, request_id, analyst)
 
 
 class BoundsFromData(Session):

@@ -21,6 +21,7 @@ from dither_lab.audit.answer_spaces import point_checks
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.own_cascades import cascade_checks
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
+from dither_lab.audit.robust_cells import robust_cell_checks
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
 RECORDS = 101
@@ -85,6 +86,7 @@ def procedure_checks() -> Iterator[Check]:
             covers=frozenset({"sample_and_aggregate", "Program", "overlapping blocks"}),
             proof="aggregate",
         )
+    yield from robust_cell_checks()
     yield Check(
         "regression",
         "exact",

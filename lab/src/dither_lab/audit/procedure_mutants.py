@@ -15,6 +15,7 @@ from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.own_cascades import in_cascades
 from dither_lab.audit.procedure_checks import ordered
 from dither_lab.audit.propose_test_release import divergence, plan_law
+from dither_lab.audit.robust_cells import in_robust_cells
 
 SHARP = MarginTest(Fraction(1), Fraction(1, 10**4))
 SCALE = CoarseScale(SHARP, 51, 151, Fraction(1))
@@ -63,6 +64,7 @@ def in_procedures() -> Iterator[Check]:
 
         yield Check(name, "exact", run, detail="iqr without bounds", proof="audit")
     yield from in_cascades()
+    yield from in_robust_cells()
 
 
 def _with(*proposals: RangeProposal) -> RangePlan:

@@ -38,7 +38,7 @@ class Universe:
         """Whether the statistic is several numbers at once."""
         return is_vector(self.statistic)
 
-    def enumerated(self, published: frozenset[str] = frozenset()) -> Enumerated:
+    def enumerated(self, published: frozenset[str] = frozenset()) -> Enumerated[Any]:
         """The facts of all datasets by brute force, but for the structures that are taken as published."""
         return Enumerated(self.statistic, self.data, self.pairs, published)
 

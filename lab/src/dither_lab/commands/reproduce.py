@@ -67,16 +67,22 @@ def _show(findings: list[Reproduction]) -> None:
     from dither_lab.reproduce.experiment import Verdict
     from dither_lab.reproduce.report import counts
 
-    colours = {Verdict.AGREES: "green", Verdict.CORRECTED: "yellow", Verdict.DISAGREES: "red"}
+    colours = {
+        Verdict.AGREES: "green",
+        Verdict.CORRECTED: "yellow",
+        Verdict.DISAGREES: "red",
+        Verdict.UNTESTED: "blue",
+    }
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("paper", "where", "ours", "verdict"):
+    for heading in ("paper", "where", "rule", "ours", "verdict"):
         table.add_column(heading, overflow="fold")
     for finding in findings:
         for row in finding.rows:
             verdict = row.judged.verdict
             coloured = f"[{colours[verdict]}]{verdict.value}[/]"
-            table.add_row(finding.experiment.paper, escape(row.where), escape(row.judged.ours), coloured)
-    console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
+            cells = (finding.experiment.paper, row.where, str(row.rule), row.judged.ours)
+            table.add_row(*(escape(cell) for cell in cells), coloured)
+    console = Console(width=None if sys.stdout.isatty() else 180, highlight=False)
     console.print(table)
     payload = ", ".join(f"{count} {verdict.value}" for verdict, count in counts(findings).items())
     seconds = sum(finding.seconds for finding in findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -47,10 +48,21 @@ def panels(figure: Figure, titles: Sequence[str], *, height: float = 3.7, column
 
 
 def lines(
-    ax: Any, points: Points, quantity: str, *, dashed: Iterable[str] = (), colours: dict[str, str] | None = None
+    ax: Any,
+    points: Points,
+    quantity: str,
+    *,
+    dashed: Iterable[str] = (),
+    order: Sequence[str] = (),
+    wide: Iterable[str] = (),
 ) -> None:
-    """A line with error bars for each series of a quantity; those of ``dashed`` are a paper's words, not measured."""
-    for index, name in enumerate(points.series(quantity)):
+    """A line with error bars for each series of a quantity; those of ``dashed`` are a paper's words, not measured.
+
+    ``order``: names by whose place colours and markers are chosen, so that several panels can share a legend.
+    ``wide``: series that others lie on, drawn broad and with open markers.
+    """
+    for place, name in enumerate(points.series(quantity)):
+        index = order.index(name) if name in order else place
         chosen = points.of(quantity, name)
         ys = chosen.ys
         bars = np.array([[max(p.y.value - p.y.low, 0), max(p.y.high - p.y.value, 0)] for p in chosen]).T
@@ -59,7 +71,9 @@ def lines(
         style["marker"] = MARKERS[index % len(MARKERS)]
         if name in dashed:
             style.update(PAPER, marker="")
-        colour = (colours or {}).get(name, COLOURS[index % len(COLOURS)])
+        if name in wide:
+            style.update(linewidth=6.0, alpha=0.45, markersize=11.0, markerfacecolor="none", zorder=1)
+        colour = COLOURS[index % len(COLOURS)]
         ax.errorbar(chosen.xs, ys, yerr=bars, color=colour, label=name, capsize=2, elinewidth=0.9, **style)
 
 
@@ -84,15 +98,20 @@ def _logarithmic(ax: Any, name: str) -> None:
 
     (ax.set_xscale if name == "x" else ax.set_yscale)("log")
     axis, (low, high) = (ax.xaxis, ax.get_xlim()) if name == "x" else (ax.yaxis, ax.get_ylim())
-    plain = FuncFormatter(lambda value, _: f"{value:,g}")
+    plain = FuncFormatter(lambda value, _: _plain(value))
     short = low > 5e-4 and high < 2e6
     axis.set_major_formatter(plain if short else LogFormatterSciNotation())
     axis.set_minor_formatter(
-        FuncFormatter(lambda value, _: f"{value:,g}" if str(f"{value:e}")[0] in "25" else "")
+        FuncFormatter(lambda value, _: _plain(value) if str(f"{value:e}")[0] in "25" else "")
         if short and high / low < 30
         else NullFormatter()
     )
     axis.set_tick_params(which="minor", labelsize=7.5)
+
+
+def _plain(value: float) -> str:
+    """Without a power of ten."""
+    return f"{value:,.0f}" if value >= 1 and math.isclose(value, round(value)) else f"{value:g}"
 
 
 def shared_legend(figure: Figure, ax: Any, *, columns: int = 3) -> None:
@@ -100,6 +119,15 @@ def shared_legend(figure: Figure, ax: Any, *, columns: int = 3) -> None:
     figure.legend(
         *ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False
     )
+
+
+def joint_legend(figure: Figure, axes: Iterable[Any], *, columns: int = 3) -> None:
+    """One legend below all panels for series that are not in every one of them."""
+    named: dict[str, Any] = {}
+    for ax in axes:
+        named.update({label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)})
+    handles: Any = list(named.values())
+    figure.legend(handles, list(named), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False)
 
 
 def bars(ax: Any, points: Points, quantity: str, *, x: str, log: bool = False) -> None:

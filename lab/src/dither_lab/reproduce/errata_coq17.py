@@ -20,8 +20,8 @@ from dither.sensitivity.levels import LevelFunction, Levels
 from dither.sources.graph import Graph
 from dither_lab.audit.divergence import hockey_stick
 from dither_lab.audit.enumeration import noise_divergence
-from dither_lab.reproduce.errata import SHOWN, erratum, pairs, value
-from dither_lab.reproduce.experiment import Judged, Point, Points, Setting, settle
+from dither_lab.reproduce.errata import SHOWN, erratum, other, pairs, value
+from dither_lab.reproduce.experiment import Judged, Point, Points, Rule, Setting, settle
 from dither_lab.reproduce.intervals import short
 
 SIX = Loss(5.0, 1 / 2000)
@@ -223,7 +223,9 @@ def _judge_branch(points: Points) -> Judged:
         formula >= true,
         f"{place}: the formula gives {short(formula)}, the truth is {short(true)}",
         "it is too small",
-        correction="never too small, but far too large where D/b' > eps + ln(b/b'): the ratio of the densities exceeds "
+        correction=""
+        if formula <= 1.01 * true
+        else "never too small, but far too large where D/b' > eps + ln(b/b'): the ratio of the densities exceeds "
         "e^eps on a half-line that holds the centre of the wider law, and the near term is 1 - e^(-z0)/2 - e^(eps - a "
         "+ z0 b/b')/2 (docs/proofs/largest_local.md, section 4)",
     )
@@ -303,6 +305,10 @@ EXPERIMENTS = [
         _two_triangles,
         _judge_bound,
         "graphs, or 2-triangles",
+        rule=Rule(
+            "the local sensitivity is below (5/2) a_H on all 1,024 graphs with five vertices", "a bound has none"
+        ),
+        planted=other(at_1=0),
     ),
     erratum(
         "coq17-private",
@@ -313,6 +319,10 @@ EXPERIMENTS = [
         _judge_private,
         "delta",
         log=True,
+        rule=Rule(
+            "the exact divergence of the neighbours K6 and K6 without an edge is at most delta", "the definition"
+        ),
+        planted=other(at_1=1e-4),
     ),
     erratum(
         "growth",
@@ -322,6 +332,8 @@ EXPERIMENTS = [
         _growth,
         _judge_growth,
         "3-triangles",
+        rule=Rule("one edge raises the local sensitivity by at most the bound", "one graph that exceeds it refutes"),
+        planted=other(at_3=7),
     ),
     erratum(
         "coq17-theorem-8",
@@ -331,6 +343,8 @@ EXPERIMENTS = [
         _normalisers,
         _judge_normalisers,
         "delta, or yes and no",
+        rule=Rule("no pair of scales that the theorem accepts has an exact delta above delta", "one such pair refutes"),
+        planted=other(at_2=0.0),
     ),
     erratum(
         "coq17-branch",
@@ -340,6 +354,11 @@ EXPERIMENTS = [
         _branch,
         _judge_branch,
         "value",
+        rule=Rule(
+            "the formula is nowhere below the exact delta; a correction, if it is more than 1% above it",
+            "a sound formula is an upper bound; 1% allows for the search",
+        ),
+        planted=other(at_3=0.001),
     ),
     erratum(
         "coq17-beta",
@@ -349,6 +368,8 @@ EXPERIMENTS = [
         _one_minus,
         _judge_one_minus,
         "value",
+        rule=Rule("|1 - e^beta| <= beta at eps = 1, delta = 1e-6", "as printed"),
+        planted=other(at_1=0.03),
     ),
     erratum(
         "coq17-nrs11",
@@ -358,6 +379,8 @@ EXPERIMENTS = [
         _one_minus,
         _judge_betas,
         "value",
+        rule=Rule("both betas are equal up to rounding at eps = 1, delta = 1e-6", "as printed"),
+        planted=other(at_2=1.0 / (2 * math.log(1e6))),
     ),
     erratum(
         "coq17-algorithm-1",
@@ -368,5 +391,7 @@ EXPERIMENTS = [
         _judge_skipping,
         "pairs, or ratio",
         log=True,
+        rule=Rule("no pair of related levels has an exact divergence above delta", "one such pair refutes"),
+        planted=other(at_0=0),
     ),
 ]

@@ -6,7 +6,7 @@ import enum
 import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,8 +24,9 @@ class Verdict(enum.Enum):
     """How a claim of a paper stands to what was measured."""
 
     AGREES = "agrees"
-    CORRECTED = "agrees with a correction"
+    CORRECTED = "agrees after a correction"
     DISAGREES = "disagrees"
+    UNTESTED = "not testable here"
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,65 @@ class Points(tuple[Point, ...]):
         """Their values."""
         return np.array([p.y.value for p in self])
 
+    def changed(self, quantity: str, change: Callable[[Point], float], *series: str) -> Points:
+        """With other values: ``change`` gives a factor for each point of a quantity (of some series of it)."""
+        return Points(
+            replace(p, y=p.y.times(change(p))) if p.quantity == quantity and (not series or p.series in series) else p
+            for p in self
+        )
+
+
+MOST_CHANCE = 1e-5
+"""No verdict may flip by chance more often than this."""
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How often a verdict flips by chance between two runs, at most, and how that is known."""
+
+    bound: float | None
+    """None for verdicts about time, which depend on the machine and on what else runs."""
+    how: str
+
+    def __post_init__(self) -> None:
+        if self.bound is not None and not 0 <= self.bound <= MOST_CHANCE:
+            raise ValueError(f"bound={self.bound:g}: must be at most {MOST_CHANCE:g}")
+
+    def __str__(self) -> str:
+        if self.bound is None:
+            return f"not bounded: {self.how}"
+        return f"{'0' if self.bound == 0 else f'at most {self.bound:.1g}'}: {self.how}"
+
+
+EXACT = Chance(0.0, "computed, nothing is drawn")
+SEEDED = Chance(0.0, "all that is drawn has a fixed seed")
+TIMED = Chance(None, "a matter of time, which depends on the machine and its load")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a claim is decided, stated before the run."""
+
+    hypothesis: str
+    """What must be measured for the claim to hold, with its threshold."""
+    reason: str
+    """Why the threshold lies there."""
+    chance: Chance = EXACT
+
+    def __str__(self) -> str:
+        return f"holds if {self.hypothesis}. Threshold: {self.reason}. Flips by chance: {self.chance}"
+
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of the report: where the paper says what, and how to judge it."""
+    """One row of the report: where the paper says what, the rule, and how to judge by it."""
 
     where: str
     says: str
     judge: Callable[[Points], Judged]
+    rule: Rule
+    planted: Callable[[Points], Points]
+    """The measurements as they would be if something were wrong; the verdict on them is another one."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +192,7 @@ class ClaimRow:
 
     where: str
     says: str
+    rule: Rule
     judged: Judged
 
 
@@ -168,6 +221,7 @@ class Reproduction:
                 {
                     "where": row.where,
                     "paper": row.says,
+                    "rule": str(row.rule),
                     "ours": row.judged.ours,
                     "verdict": row.judged.verdict.value,
                     "why": row.judged.why,
@@ -180,7 +234,7 @@ class Reproduction:
 
 def judged(experiment: Experiment, points: Points) -> tuple[ClaimRow, ...]:
     """Every claim with its verdict."""
-    return tuple(ClaimRow(claim.where, claim.says, claim.judge(points)) for claim in experiment.claims)
+    return tuple(ClaimRow(claim.where, claim.says, claim.rule, claim.judge(points)) for claim in experiment.claims)
 
 
 def agrees(ours: str) -> Judged:
@@ -196,6 +250,11 @@ def corrected(ours: str, why: str) -> Judged:
 def disagrees(ours: str, why: str) -> Judged:
     """The paper is wrong, or what it shows does not show again."""
     return Judged(Verdict.DISAGREES, ours, why)
+
+
+def untested(ours: str, why: str) -> Judged:
+    """What was measured here decides nothing."""
+    return Judged(Verdict.UNTESTED, ours, why)
 
 
 def settle(holds: bool, ours: str, otherwise: str, *, correction: str = "") -> Judged:

@@ -15,7 +15,7 @@ from typing import Any
 from dither_lab.reproduce.experiment import Reproduction, Setting, Verdict
 from dither_lab.reproduce.run import PAPERS
 
-MARKS = {Verdict.AGREES: "yes", Verdict.CORRECTED: "but", Verdict.DISAGREES: "no"}
+MARKS = {Verdict.AGREES: "yes", Verdict.CORRECTED: "but", Verdict.DISAGREES: "no", Verdict.UNTESTED: "open"}
 
 
 def summary(findings: Sequence[Reproduction], setting: Setting) -> dict[str, Any]:
@@ -45,12 +45,11 @@ def write(findings: Sequence[Reproduction], setting: Setting, folder: Path) -> P
     (folder / "report.json").write_text(json.dumps(payload, indent=1) + "\n")
     with (folder / "verdicts.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow(["paper", "experiment", "where", "paper says", "ours", "verdict", "why"])
+        table.writerow(["paper", "experiment", "where", "paper says", "rule", "ours", "verdict", "why"])
         for one in payload["experiments"]:
             for row in one["rows"]:
-                table.writerow(
-                    [one["paper"], one["experiment"], *(row[k] for k in ("where", "paper", "ours", "verdict", "why"))]
-                )
+                cells = (row[k] for k in ("where", "paper", "rule", "ours", "verdict", "why"))
+                table.writerow([one["paper"], one["experiment"], *cells])
     for finding in findings:
         name = f"{finding.experiment.paper}-{finding.experiment.key}"
         with (folder / f"{name}.csv").open("w", newline="") as file:
@@ -66,7 +65,7 @@ def write(findings: Sequence[Reproduction], setting: Setting, folder: Path) -> P
 
 
 STYLE = """
-:root{--ink:#1d2733;--soft:#5b6770;--line:#e1e5e9;--yes:#2f7d4f;--but:#9a6b12;--no:#b03a2e}
+:root{--ink:#1d2733;--soft:#5b6770;--line:#e1e5e9;--yes:#2f7d4f;--but:#9a6b12;--no:#b03a2e;--open:#5b6770}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:62rem;padding:1.2rem 1rem 4rem;font:16px/1.5 system-ui,sans-serif;
 color:var(--ink);background:#fff}
@@ -82,7 +81,7 @@ padding:.6rem .8rem;margin:.7rem 0}
 .row dd{margin:0;overflow-wrap:anywhere}
 .head{display:flex;flex-wrap:wrap;gap:.3rem .8rem;justify-content:space-between;font-weight:600}
 .mark{color:var(--mark);white-space:nowrap}
-.yes{--mark:var(--yes)}.but{--mark:var(--but)}.no{--mark:var(--no)}
+.yes{--mark:var(--yes)}.but{--mark:var(--but)}.no{--mark:var(--no)}.open{--mark:var(--open)}
 img{width:100%;min-width:33rem;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}
 figure{margin:0;overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
@@ -122,8 +121,9 @@ def _opening(findings: Sequence[Reproduction], payload: dict[str, Any]) -> str:
     warning = "".join(f"<p><strong>{html.escape(s)}</strong></p>" for s in stand_ins)
     return (
         f"<p>{rows} claims and what we find when we measure them again with our own code: "
-        f"{number[Verdict.AGREES]} agree, {number[Verdict.CORRECTED]} agree with a correction, "
-        f"{number[Verdict.DISAGREES]} disagree, and say why.</p>{warning}"
+        f"{number[Verdict.AGREES]} agree, {number[Verdict.CORRECTED]} agree after a correction, "
+        f"{number[Verdict.DISAGREES]} disagree, {number[Verdict.UNTESTED]} are not testable here, and say why. Every "
+        f"rule was stated before its run, with the probability that the verdict flips by chance.</p>{warning}"
         f'<p class="soft">dither {payload["dither"]}, <code>dither reproduce{name}{size}</code>, '
         f"{payload['processor_seconds']:,.0f} s of processor time, Python {payload['machine']['python']} on "
         f"{payload['machine']['processor']}. Numbers vary from run to run; brackets hold an interval (95% unless it is "
@@ -156,6 +156,7 @@ def _section(finding: Reproduction) -> str:
         parts.append(
             f'<div class="row {MARKS[verdict]}"><div class="head"><span>{html.escape(row.where)}</span>'
             f'<span class="mark">{verdict.value}</span></div><dl><dt>paper</dt><dd>{html.escape(row.says)}</dd>'
+            f'<dt>rule</dt><dd class="soft">{html.escape(str(row.rule))}</dd>'
             f"<dt>ours</dt><dd>{html.escape(row.judged.ours)}</dd>{why}</dl></div>"
         )
     if finding.picture is not None:

@@ -20,11 +20,11 @@ PAPERS = {
     "errata": "Errors found in the five papers, each as a small demonstration",
 }
 MODULES = {
-    "dmns06": ("dmns06",),
-    "nrs11": ("nrs11", "nrs11_blocks"),
-    "dl09": ("dl09",),
-    "v17": ("v17",),
-    "coq17": ("coq17", "coq17_graphs"),
+    "dmns06": ("dmns06", "dmns06_limits"),
+    "nrs11": ("nrs11", "nrs11_framework", "nrs11_blocks"),
+    "dl09": ("dl09_influence", "dl09"),
+    "v17": ("v17", "v17_alternatives"),
+    "coq17": ("coq17", "coq17_examples", "coq17_graphs"),
     "errata": ("errata", "errata_coq17"),
 }
 

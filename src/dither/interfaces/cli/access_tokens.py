@@ -34,7 +34,8 @@ def recover(home: Path, ledger: str | None, *, as_json: bool) -> None:
     The list of tokens shows that it was made here and by whom; a line of the log says so on the standard error.
     """
     try:
-        from dither.interfaces.http.store import OWNER, Store
+        from dither.interfaces.answers import OWNER
+        from dither.interfaces.http.store import Store
         from dither.interfaces.http.telemetry import log, log_to_stderr
     except ImportError:
         raise NotInstalled("dither tokens", "the extra server", "dither[server]") from None

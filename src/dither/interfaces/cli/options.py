@@ -60,6 +60,8 @@ class QuoteOptions(Selecting):
     noise: NoiseName
     confidence: str
     server: str | None
+    ledger: str | None
+    again: bool
     token: str | None
 
 
@@ -106,6 +108,7 @@ class RunOptions(CommonOptions):
     """What ``dither run`` takes beside the file and the program."""
 
     bounds: tuple[tuple[str, str], ...]
+    step: tuple[str, ...]
     output: int
     space: str | None
     default: str | None

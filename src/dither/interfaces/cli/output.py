@@ -63,7 +63,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
-    from dither.release import formatted, formatted_all
+    from dither.release import derived_text, formatted, formatted_all
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
     levels = {release.confidence for release in releases if release.interval is not None}
@@ -99,6 +99,8 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         console.print(f"[dim]mechanism: {names}[/dim]")
     for refused, reason in dict.fromkeys((release.refused, release.reason) for release in releases if release.reason):
         console.print(f"[dim]{'refused: ' if refused else ''}{escape(reason)}[/dim]")
+    for entry in dict.fromkeys(release.derived_from for release in releases if release.derived_from is not None):
+        console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
         console.print("[dim]the privacy loss of a question covers all of its groups together[/dim]")
     missing = [r.missing for r in releases if r.missing is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
@@ -13,9 +13,12 @@ from dither.interfaces.cli.options import Quoted, QuoteOptions, mechanism_option
 from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
 
 if TYPE_CHECKING:
+    from dither.privacy import Loss
+    from dither.quotes.graph_priors import GraphPrior
     from dither.quotes.priors import Prior
     from dither.quotes.quote import Figure, Quotes
     from dither.sources.graph_schema import GraphSchema
+    from dither.sources.schema import Schema
     from dither.sql.statement import Statement
 
 
@@ -33,15 +36,23 @@ if TYPE_CHECKING:
 )
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @click.option(
-    "--prior", default=None, help="lognormal:MEDIAN:SIGMA, normal:MEAN:SD, uniform:LOW:HIGH, exponential:MEAN."
+    "--prior",
+    default=None,
+    help="lognormal:MEDIAN:SIGMA, normal:MEAN:SD, uniform:LOW:HIGH, exponential:MEAN; of a graph erdos_renyi:P.",
 )
-@click.option("--prior-sample", type=click.Path(path_type=Path), help="A file with public values, one a line.")
+@click.option(
+    "--prior-sample",
+    type=click.Path(path_type=Path),
+    help="A file with public values (of a graph: degrees), one a line.",
+)
 @click.option("--rows", type=int, default=None, help="Records you assume in the selection, or in each group.")
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
 @click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each declared value.")
 @mechanism_option
 @noise_option
 @click.option("--confidence", default="0.95", help='Of the interval; "none" for an answer without.', show_default=True)
+@click.option("--ledger", default=None, help="Where charges are kept; by default beside the schema.")
+@click.option("--again", is_flag=True, help="Quote a new answer, also where a stored histogram answers for free.")
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
 @click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -58,13 +69,17 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOp
     """
     from dither.interfaces.cli.tables import statement_of
     from dither.privacy import Loss
+    from dither.quotes.graph_priors import GraphPrior
     from dither.quotes.quote import Quotes
     from dither.session.quoting import least_epsilon, quote_statement
     from dither.sources.schema import Schema
     from dither.sources.schema_file import load_schema
 
+    schema = None if options["server"] is not None else load_schema(needs_schema(file))
+    of_graph = schema is not None and not isinstance(schema, Schema)
+    prior = _prior(options["prior"], options["prior_sample"], of_graph=of_graph)
     asked: Quoted = {
-        "prior": _prior(options["prior"], options["prior_sample"]),
+        "prior": None if isinstance(prior, GraphPrior) else prior,
         "rows": options["rows"],
         "mechanism": options["mechanism"],
         "noise": options["noise"],
@@ -72,19 +87,22 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOp
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "pass either --epsilon or --target-error")
-    if options["server"] is not None:
+    if schema is None:
         from dither.interfaces.cli.remote import quoted_by_server
 
-        _print(quoted_by_server(str(file), question, options, asked), str(file), as_json=as_json)
+        _print(quoted_by_server(str(file), question, options, asked, prior), str(file), as_json=as_json)
         return
-    schema = load_schema(needs_schema(file))
     statement = statement_of(question, schema, options)
     delta = number("delta", options["delta"])
     if not isinstance(schema, Schema):
-        quotes = _of_graph(statement, schema, options, asked)
+        quotes = _of_graph(statement, schema, options, asked, prior)
+    elif isinstance(prior, GraphPrior):
+        raise InvalidArgument("prior", options["prior"], "is for graphs; of a table write lognormal:70000:0.8")
     elif options["epsilon"] is not None:
         loss = Loss.asked(number("epsilon", options["epsilon"]), delta)
         quotes = quote_statement(statement, schema, loss, **asked)
+        if not options["again"]:
+            quotes = _with_stored(quotes, statement, schema, loss, file, options, asked)
     elif len(statement.items) > 1:
         raise InvalidArgument("question", question, "must be one query with --target-error")
     else:
@@ -102,6 +120,38 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOp
     _print(quotes, schema.name, as_json=as_json)
 
 
+def _with_stored(
+    quotes: Quotes,
+    statement: Statement,
+    schema: Schema,
+    loss: Loss,
+    file: Path,
+    options: QuoteOptions,
+    asked: Quoted,
+) -> Quotes:
+    """Quotes with what the ledger stores, where there is one: counts that a stored histogram answers are free."""
+    from dither.errors import UnknownDataset
+    from dither.ledger import open_ledger
+    from dither.quotes.quote import Quotes
+    from dither.session.derived import StoredHistograms, derived_quotes
+    from dither.session.statements import plans_of
+
+    place = options["ledger"]
+    if place is None:
+        if not file.with_suffix(".ledger").exists():
+            return quotes
+        place = str(file.with_suffix(".ledger"))
+    with open_ledger(place, create=False, check=False, read_only=True) as ledger:
+        try:
+            return Quotes(
+                derived_quotes(
+                    StoredHistograms(ledger, schema.name), plans_of(statement, schema, loss, **asked), quotes
+                )
+            )
+        except UnknownDataset:
+            return quotes
+
+
 def _print(quotes: Quotes, dataset: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"dataset": dataset, **quotes.to_dict()}))
@@ -109,33 +159,39 @@ def _print(quotes: Quotes, dataset: str, *, as_json: bool) -> None:
         _show(quotes)
 
 
-def _of_graph(statement: Statement, schema: GraphSchema, options: QuoteOptions, asked: Quoted) -> Quotes:
+def _of_graph(
+    statement: Statement,
+    schema: GraphSchema,
+    options: QuoteOptions,
+    asked: Quoted,
+    prior: Prior | GraphPrior | None,
+) -> Quotes:
     """Quotes of a graph: what is public about it is enough, and its budget is not asked for."""
     import dataclasses
 
     from dither.privacy import Budget
     from dither.session.graphs import GraphSession
 
-    why = "errors of a graph are upper bounds for all: leave it out"
-    refuse(options, ("prior", "prior_sample", "rows", "target_error"), why, as_text=True, empty=True)
+    refuse(options, ("rows", "target_error"), "is not used for a graph: leave it out", as_text=True, empty=True)
     session = GraphSession(dataclasses.replace(schema, budget=schema.budget or Budget(1.0)))
-    return session.quote_statement(
+    return session._quote_statement(
         statement,
         epsilon=number("epsilon", options["epsilon"] or ""),
         delta=number("delta", options["delta"]),
         mechanism=asked["mechanism"],
         noise=asked["noise"],
         confidence=asked["confidence"],
+        prior=cast("GraphPrior | None", prior),  # one of columns is refused
     )
 
 
-def _prior(text: str | None, sample: Path | None) -> Prior | None:
-    from dither.quotes.priors import parse_prior, read_sample
+def _prior(text: str | None, sample: Path | None, *, of_graph: bool = False) -> Prior | GraphPrior | None:
+    from dither.quotes.priors import parse_prior, read_degrees, read_sample
 
     if text is not None and sample is not None:
         raise InvalidArgument("prior", text, "pass either --prior or --prior-sample")
     if sample is not None:
-        return read_sample(sample)
+        return read_degrees(sample) if of_graph else read_sample(sample)
     return None if text is None else parse_prior(text)
 
 
@@ -143,6 +199,7 @@ def _show(quotes: Quotes) -> None:
     """A table of quotes, and in words what their errors are."""
     from rich.markup import escape
 
+    from dither.quotes.quote import FLOOR
     from dither.release import formatted
 
     levels = {one.confidence for one in quotes}
@@ -163,6 +220,7 @@ def _show(quotes: Quotes) -> None:
     console.print(table)
     notes = [f"{formatted(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
     notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
+    notes += [f"floor of {one.query}: {_formatted(one.floor)}; {FLOOR}" for one in quotes if one.floor is not None]
     for note in dict.fromkeys(notes):
         console.print(f"[dim]{escape(note)}[/dim]")
 

@@ -14,6 +14,9 @@ from dither.interfaces.cli.output import check_picture, number, show
 from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
 
 if TYPE_CHECKING:
+    from dither.interfaces.client import RemoteSession
+    from dither.quotes.graph_priors import GraphPrior
+    from dither.quotes.priors import Prior
     from dither.quotes.quote import Quotes
 
 
@@ -28,19 +31,13 @@ def ask_server(
     **options: Unpack[AskOptions],
 ) -> None:
     """Answer a question in SQL (or the list of a SELECT, with --where and --by) from a server."""
-    from dither.interfaces.client import connect
     from dither.release import Release, Releases
-    from dither.sql.statement import parse_graph_items
 
     if plot is not None:
         check_picture(plot)
     refuse(options, ("bounds", "step", "nulls", "ledger"), "is declared in the server's schema: leave it out")
     asked = asked_of(options)
-    session = connect(url, token=token or "", dataset=dataset)
-    if session.schema["kind"] == "graph":
-        only_whole(options)
-        if not is_select(question):
-            parse_graph_items(question)
+    session = _session_for(url, token, dataset, question, options)
     answered = session.sql(_statement(question, dataset, options), **asked)
     account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
@@ -53,28 +50,41 @@ def ask_server(
         releases.plot().figure.savefig(plot)
 
 
-def quoted_by_server(dataset: str, question: str, options: QuoteOptions, asked: Quoted) -> Quotes:
+def quoted_by_server(
+    dataset: str, question: str, options: QuoteOptions, asked: Quoted, prior: Prior | GraphPrior | None
+) -> Quotes:
     """The quotes of a server for a question in SQL, or for the list of a SELECT, with --where and --by."""
-    from dither.interfaces.client import connect
-    from dither.quotes.quote import Quote, Quotes
-    from dither.sql.statement import parse_graph_items
-
     if options["target_error"] is not None:
         raise InvalidArgument("target_error", options["target_error"], "servers quote an --epsilon: try some")
     if options["prior_sample"] is not None:
         raise InvalidArgument("prior_sample", str(options["prior_sample"]), "servers take --prior: lognormal:70000:0.8")
-    session = connect(options["server"] or "", token=options["token"] or "", dataset=dataset)
+    session = _session_for(options["server"] or "", options["token"], dataset, question, options)
+    return session.quote(
+        _statement(question, dataset, options),
+        epsilon=number("epsilon", options["epsilon"] or ""),
+        delta=number("delta", options["delta"]),
+        again=options["again"],
+        prior=prior,
+        rows=asked["rows"],
+        mechanism=asked["mechanism"],
+        noise=asked["noise"],
+        confidence=asked["confidence"],
+    )
+
+
+def _session_for(
+    url: str, token: str | None, dataset: str, question: str, options: AskOptions | QuoteOptions
+) -> RemoteSession:
+    """A session with the server; of a graph the question is looked at here, which sends nothing."""
+    from dither.interfaces.client import connect
+    from dither.sql.statement import parse_graph_items
+
+    session = connect(url, token=token or "", dataset=dataset)
     if session.schema["kind"] == "graph":
         only_whole(options)
         if not is_select(question):
             parse_graph_items(question)
-    quotes = session.quote(
-        _statement(question, dataset, options),
-        epsilon=number("epsilon", options["epsilon"] or ""),
-        delta=number("delta", options["delta"]),
-        **asked,
-    )
-    return Quotes(Quote.from_dict(one.payload) for one in quotes)
+    return session
 
 
 def _statement(question: str, dataset: str, options: AskOptions | QuoteOptions) -> str:

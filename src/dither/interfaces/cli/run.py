@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -61,6 +62,12 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
     metavar="TEXT",
     help="Answers are points instead of numbers: 'rankings: a, b, c', 'sets: ...', 'labels: ...' or 'strings: ...'.",
 )
+@click.option(
+    "--step",
+    multiple=True,
+    metavar="NUMBER",
+    help="Public grid of the answers, such as 1 for whole numbers: once for all numbers, or once for each.",
+)
 @click.option("--output", default=1, show_default=True, help="How many numbers the program returns.")
 @click.option("--default", default=None, help="What a block that fails counts as; if not given the middle.")
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
@@ -111,6 +118,7 @@ def run(
         _names(options["columns"]),
         output=options["output"],
         bounds=_bounds(options["bounds"]),
+        step=_step(options["step"]),
         space=options["space"],
         blocks=options["blocks"],
         metric=_metric(options["metric"]),
@@ -178,6 +186,11 @@ def _program(text: str, options: RunOptions) -> Program:
 
 def _bounds(pairs: tuple[tuple[str, str], ...]) -> tuple[float, float] | list[tuple[float, float]] | None:
     built = [(float(number("bounds", low)), float(number("bounds", high))) for low, high in pairs]
+    return None if not built else built[0] if len(built) == 1 else built
+
+
+def _step(given: tuple[str, ...]) -> Decimal | list[Decimal] | None:
+    built = [number("step", one) for one in given]
     return None if not built else built[0] if len(built) == 1 else built
 
 
@@ -255,6 +268,7 @@ def _tried(plan: Any) -> dict[str, str | int | float]:  # the plan of a program,
         "epsilon": plan.loss.epsilon,
         "delta": plan.loss.delta,
         "seconds": round(seconds, 2),
+        **({} if plan.advice is None else {"advice": plan.advice}),
     }
 
 

@@ -28,6 +28,7 @@ _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskOptions]) -> None:
     """Answer a question in SQL, or the list of a SELECT with --where and --by, out of the dataset's budget."""
     import dither as dt
+    from dither.privacy import Loss
     from dither.release import Release, Releases
 
     if plot is not None:
@@ -39,7 +40,16 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
     with dt.open(file, ledger=options["ledger"]) as session:
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", UserWarning)
-            answered = session.answer_statement(statement_of(question, session.schema, options), **asked)
+            statement = statement_of(question, session.schema, options)
+            plans = session._plans_of(
+                statement,
+                Loss.asked(asked["epsilon"], asked["delta"]),
+                asked["weights"],
+                mechanism=asked["mechanism"],
+                noise=asked["noise"],
+                confidence=asked["confidence"],
+            )
+            answered = session._answer_statement(statement, plans, again=asked["again"])
         for one in noted:
             click.secho(f"note: {one.message}", fg="yellow", err=True)
         account = session.budget

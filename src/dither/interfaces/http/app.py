@@ -15,12 +15,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dither.errors import DitherError
+from dither.interfaces.answers import OWNER
 from dither.interfaces.http import endpoints
 from dither.interfaces.http.bodies import json_response
 from dither.interfaces.http.problems import Refused, forbidden, problem_response, unauthenticated
 from dither.interfaces.http.routes import ALL, Endpoint, Handler, registered_endpoints
 from dither.interfaces.http.server_state import Curator, Settings
-from dither.interfaces.http.store import OWNER, Token
+from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log, log_failure
 from dither.plain import JsonObject
 

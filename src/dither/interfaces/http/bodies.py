@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 from starlette.requests import ClientDisconnect, Request
@@ -11,7 +10,7 @@ from starlette.responses import Response
 
 from dither.interfaces import strict_json
 from dither.interfaces.http.problems import Refused, malformed
-from dither.plain import Given, Payload, plain
+from dither.plain import Given, Payload, answered_number, plain
 
 MOST_BYTES = 256 * 1024
 SLOWEST = 20.0
@@ -48,6 +47,10 @@ def parse(text: bytes) -> dict[str, Given]:
 
 
 def json_response(value: Payload, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response of strict JSON."""
-    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
-    return Response(text, status_code=status, media_type="application/json", headers=headers)
+    """A response of strict JSON; declared decimals keep their digits."""
+    return Response(
+        strict_json.text_of(plain(value, answered_number)),
+        status_code=status,
+        media_type="application/json",
+        headers=headers,
+    )

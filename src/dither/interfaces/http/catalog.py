@@ -6,7 +6,7 @@ import dataclasses
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -32,9 +32,13 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 class Dataset:
     """One registered dataset.  Its session plans and charges; whatever is private is read by its worker process."""
 
-    def __init__(self, schema: Schema | GraphSchema, ledger: Ledger, worker: DatasetWorker) -> None:
+    def __init__(
+        self, schema: Schema | GraphSchema, ledger: Ledger, worker: DatasetWorker, warnings: Sequence[str] = ()
+    ) -> None:
         self.name = schema.name
         self.schema = schema
+        self.warnings = tuple(warnings)
+        """For owners: what to change in the schema file."""
         self._ledger, self._worker = ledger, worker
         self._session: Session | GraphSession | None = None
 
@@ -52,7 +56,7 @@ class Dataset:
         """The session; errors say where the source is, so they are for owners."""
         if self._session is None:
             opened = session_in(self._worker, self.schema, self._ledger)
-            opened.on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
+            opened._on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
             self._session = opened
         return self._session
 
@@ -120,12 +124,12 @@ class Catalog:
         return built
 
     def _build(self, name: str, text: str, called: str) -> Dataset:
-        def note(message: str) -> None:
+        warnings: list[str] = []
+        schema = self._placed(read_schema(text, called, name=name, without_version=warnings.append), name)
+        for message in warnings:
             log("schema", dataset=name, detail=message)
-
-        schema = self._placed(read_schema(text, called, name=name, without_version=note), name)
         source = WorkerSource(name, text, called, str(self._data))
-        return Dataset(schema, self._ledger, DatasetWorker(self._workers, source))
+        return Dataset(schema, self._ledger, DatasetWorker(self._workers, source), warnings)
 
     def register(self, name: str, text: str) -> Dataset:
         """Check a schema against its source, open its account, and keep its file."""

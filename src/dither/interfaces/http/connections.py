@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem
+from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem, problem_text
 
 HEADER_SECONDS = 10.0
 """A request's headers arrive within this time; so does a TLS handshake."""
@@ -99,7 +98,9 @@ class LimitedProtocol(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        body = json.dumps(problem(Refused(400, "malformed", f"{msg} Nothing was read, nothing was charged."))).encode()
+        body = problem_text(
+            problem(Refused(400, "malformed", f"{msg} Nothing was read, nothing was charged."))
+        ).encode()
         headers = [
             ("Content-Type", MEDIA_TYPE),
             ("Content-Length", str(len(body))),

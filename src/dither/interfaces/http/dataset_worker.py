@@ -29,7 +29,7 @@ from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFaile
 from dither.interfaces.http.channel import Channel, Message, error_message
 from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
-from dither.session.graphs import graph_plan
+from dither.session.graph_quotes import graph_plan
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
 from dither.sources.engines.factory import engine_for

@@ -17,7 +17,7 @@ from dither.interfaces.http import service as answering
 from dither.interfaces.http.bodies import json_object, json_response
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.problems import ProblemBody, Refused, forbidden, not_found, problem_response
+from dither.interfaces.http.problems import Refused, forbidden, not_found, problem, problem_response
 from dither.interfaces.http.questions import Question
 from dither.interfaces.http.request_limits import TokenLimits
 from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
@@ -78,7 +78,7 @@ async def _dataset(request: Request) -> Dataset:
 # --- health, metrics, oneself ------------------------------------------------------------------------------
 
 
-@endpoint("GET", "/healthz", ALL)
+@endpoint("GET", "/healthz", ALL, answers={200: answers.Health})
 async def health(request: Request) -> Response:
     """Whether ledger and tokens can be read and written."""
     await curator_of(request).health.check()
@@ -110,17 +110,14 @@ async def metrics(request: Request) -> Response:
     return Response(curator.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
 
-_OWN = ("name", "role", "epsilon_cap", "delta_cap", "kinds", "datasets", "expires")
-
-
-@endpoint("GET", "/v1/me", SOMEBODY)
+@endpoint("GET", "/v1/me", SOMEBODY, answers={200: answers.Rights})
 async def me(request: Request) -> Response:
     """What this token is and may do."""
     payload = token_of(request).to_dict()
-    return json_response({key: payload[key] for key in _OWN})
+    return json_response({key: payload[key] for key in answers.Rights.model_fields})
 
 
-@endpoint("GET", "/v1/queries", ALL)
+@endpoint("GET", "/v1/queries", ALL, answers={200: answers.Queries})
 async def list_queries(request: Request) -> Response:  # noqa: ARG001
     """The queries that there are: their names, labels, fields and forms in SQL."""
     return json_response({"queries": wire.catalogue()})
@@ -142,7 +139,7 @@ async def list_datasets(request: Request) -> Response:
                     payload.append(_short(curator, curator.catalog.dataset(name)))
                 except DitherError as error:
                     if token.is_owner:
-                        payload.append({"name": name, "problem": {"code": error.code, "detail": str(error)}})
+                        payload.append({"name": name, "problem": problem(error).model_dump()})
         return payload
 
     return json_response({"datasets": await curator.threads.run(listed)})
@@ -182,11 +179,19 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Payload
         names = wire.served_of(*wire.OF_TABLES)
     if token.is_owner:
         payload["source_changed"] = dataset.source_has_changed()
+        payload["warnings"] = list(dataset.warnings)
     payload["kinds"] = {one: list(wire.served()[one].parameters) for one in names if token.may_ask(one)}
     return payload
 
 
-@endpoint("POST", "/v1/datasets", OWNER, body=models.Register, outcomes={201: "Registered."})
+@endpoint(
+    "POST",
+    "/v1/datasets",
+    OWNER,
+    body=models.Register,
+    outcomes={201: "Registered."},
+    answers={201: answers.Dataset},
+)
 async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
     curator = curator_of(request)
@@ -218,7 +223,7 @@ async def _shown(request: Request, dataset: Dataset) -> dict[str, Payload]:
     return await run(_full, curator, dataset, token)
 
 
-@endpoint("PATCH", "/v1/datasets/{name}", OWNER, body=models.Change)
+@endpoint("PATCH", "/v1/datasets/{name}", OWNER, body=models.Change, answers={200: answers.Dataset})
 async def change_dataset(request: Request) -> Response:
     """Declare another schedule, or that the data have grown."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -235,7 +240,7 @@ async def change_dataset(request: Request) -> Response:
     return json_response(await _shown(request, dataset))
 
 
-@endpoint("DELETE", "/v1/datasets/{name}", OWNER)
+@endpoint("DELETE", "/v1/datasets/{name}", OWNER, answers={200: answers.Dataset})
 async def retire(request: Request) -> Response:
     """No more questions about these data, for good."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -254,7 +259,9 @@ async def quote(request: Request) -> Response:
     dataset, curator = await _dataset(request), curator_of(request)
     body = await json_object(request)
     question = await curator.threads.run(functools.partial(questions.question_of, quoted=True), body)
-    return json_response((await _in_helper(request, planning.quoted, body, question, dataset)).quotes)
+    quoted = await _in_helper(request, planning.quoted, body, question, dataset)
+    payload = await curator.threads.run(answering.quoted_now, curator, quoted, question, dataset, token_of(request))
+    return json_response(payload)
 
 
 async def _in_helper(
@@ -303,7 +310,7 @@ async def ask(request: Request) -> Response:
         # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
         await curator.threads.run_reserved(curator.store.still_valid, token_of(request))
         if job.problem is not None:
-            return problem_response(_refusal_of(job.problem))
+            return problem_response(Refused.by(job.problem))
         if job.answer is None:
             raise RuntimeError("a job ends with an answer or with a problem")
         return json_response(await curator.threads.run(answering.with_budget, curator, job.answer))
@@ -345,14 +352,10 @@ async def _announced(curator: Curator, job: Job) -> None:
         if job.failure is not None and not isinstance(job.failure, DitherError):
             curator.metrics.count("dither_failures_total")
             log_failure(job.failure, **facts)
-        log("refusal", **facts, code=(job.problem or {}).get("code"))
+        log("refusal", **facts, code=None if job.problem is None else job.problem.code)
         return
     curator.metrics.count("dither_releases_total")
     log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
-
-
-def _refusal_of(body: ProblemBody) -> Refused:
-    return Refused(int(body["status"]), str(body["code"]), str(body["detail"]))
 
 
 @endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY, parameters=models.Page, answers={200: answers.History})
@@ -374,7 +377,7 @@ async def budget(request: Request) -> Response:
     return json_response(await curator.threads.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
-@endpoint("GET", "/v1/ledger", OWNER, parameters=models.Entries)
+@endpoint("GET", "/v1/ledger", OWNER, parameters=models.Entries, answers={200: answers.LedgerPage})
 async def ledger_entries(request: Request) -> Response:
     """The raw entries of the ledger with their hashes, oldest first, and the head of the chain."""
     curator, token = curator_of(request), token_of(request)
@@ -393,7 +396,7 @@ async def ledger_entries(request: Request) -> Response:
     )
 
 
-@endpoint("GET", "/v1/ledger/verify", OWNER, parameters=models.Known)
+@endpoint("GET", "/v1/ledger/verify", OWNER, parameters=models.Known, answers={200: answers.Verified})
 async def verify_ledger(request: Request) -> Response:
     """Recompute the whole ledger from its entries; ``known`` is a hash noted earlier that must still be in it."""
     curator = curator_of(request)
@@ -424,7 +427,7 @@ async def job(request: Request) -> Response:
 # --- tokens ------------------------------------------------------------------------------------------------
 
 
-@endpoint("GET", "/v1/tokens", OWNER)
+@endpoint("GET", "/v1/tokens", OWNER, answers={200: answers.Tokens})
 async def list_tokens(request: Request) -> Response:
     """All tokens that were given out, without their secrets."""
     curator, token = curator_of(request), token_of(request)
@@ -432,7 +435,14 @@ async def list_tokens(request: Request) -> Response:
     return json_response({"tokens": [one.to_dict() for one in listed]})
 
 
-@endpoint("POST", "/v1/tokens", OWNER, body=models.NewToken, outcomes={201: "The token, shown once."})
+@endpoint(
+    "POST",
+    "/v1/tokens",
+    OWNER,
+    body=models.NewToken,
+    outcomes={201: "The token, shown once."},
+    answers={201: answers.NewSecret},
+)
 async def create_token(request: Request) -> Response:
     """A new token; its secret is sent this once."""
     curator, body = curator_of(request), await _body(request, models.NewToken)
@@ -466,7 +476,7 @@ async def create_token(request: Request) -> Response:
     return json_response({"token": secret, **token.to_dict()}, 201)
 
 
-@endpoint("DELETE", "/v1/tokens/{id}", OWNER)
+@endpoint("DELETE", "/v1/tokens/{id}", OWNER, answers={200: answers.TokenAnswer})
 async def revoke_token(request: Request) -> Response:
     """End a token at once."""
     curator, token = curator_of(request), token_of(request)

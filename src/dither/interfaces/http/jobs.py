@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from dither.interfaces.http.problems import ProblemBody, Refused, problem
+from dither.interfaces.answers import Problem
+from dither.interfaces.http.problems import Refused, problem
 from dither.interfaces.http.schedule import slot_end
 from dither.kernels.progress import reporting
 from dither.plain import JsonObject
@@ -37,7 +38,7 @@ class Job:
         self.seconds, self.started = seconds, started
         self.stage, self.share = "queued", None
         self.answer: JsonObject | None = None
-        self.problem: ProblemBody | None = None
+        self.problem: Problem | None = None
         self.failure: BaseException | None = None
         """An unexpected error; it is counted and logged when the slot ends, as every outcome is."""
         self.finished: float | None = None
@@ -89,12 +90,6 @@ class Job:
         """True from the end of the slot in which the work was finished."""
         return self.finished is not None and time.monotonic() - self.started >= self.visible_after
 
-    @property
-    def ready_in(self) -> float:
-        """Seconds until the slot under way ends."""
-        elapsed = time.monotonic() - self.started
-        return max(0.0, slot_end(self.seconds, elapsed) - elapsed)
-
     async def wait(self, longest: float) -> bool:
         """Sleep until the outcome may be seen, or for the longest time (since the start); true if it may be seen."""
         event = asyncio.Event()
@@ -114,21 +109,31 @@ class Job:
 
     def visible(self, *, owner: bool) -> JsonObject:
         """The public state of the job."""
-        payload: JsonObject = {
-            "id": self.id,
-            "dataset": self.dataset,
-            "request_id": self.request_id,
-            "state": "running",
-            "answer_seconds": self.seconds,
-            "ready_in": round(self.ready_in, 3),
-        }
+        payload = running(self.id, self.dataset, self.request_id, self.seconds, time.monotonic() - self.started)
         if self.is_visible:
-            payload |= {"state": "done" if self.problem is None else "failed", "ready_in": 0.0}
-            payload |= {"answer": self.answer} if self.problem is None else {"problem": self.problem}
+            outcome: JsonObject = {"answer": self.answer}
+            payload = settled(payload, outcome if self.problem is None else {"problem": self.problem.model_dump()})
         if owner:
             seconds = self.finished if self.finished is not None else time.monotonic() - self.started
             payload["progress"] = {"stage": self.stage, "seconds": round(seconds, 3), "share": self.share}
         return payload
+
+
+def running(number: str, dataset: str, request_id: str, seconds: float, elapsed: float) -> JsonObject:
+    """The public state of a job while its slot lasts: since ``elapsed`` seconds, in slots of ``seconds`` and longer."""
+    return {
+        "id": number,
+        "dataset": dataset,
+        "request_id": request_id,
+        "state": "running",
+        "answer_seconds": seconds,
+        "ready_in": round(max(0.0, slot_end(seconds, elapsed) - elapsed), 3),
+    }
+
+
+def settled(payload: JsonObject, outcome: JsonObject) -> JsonObject:
+    """The same with its outcome: an answer or a problem."""
+    return payload | {"state": "failed" if "problem" in outcome else "done", "ready_in": 0.0} | outcome
 
 
 class Jobs:

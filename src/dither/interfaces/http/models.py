@@ -15,12 +15,14 @@ from dither.borders import (
     Model,
     by_name,
     choice,
+    digest,
     either,
     flag,
     followed,
     given_fields,
     is_list,
     listed,
+    model,
     names,
     number,
     tagged,
@@ -28,12 +30,13 @@ from dither.borders import (
     whole,
 )
 from dither.errors import InvalidArgument
+from dither.interfaces.answers import ROLES
 from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
-from dither.interfaces.http.store import ROLES
 from dither.ledger.entries import name as checked_name
 from dither.privacy import Budget
 from dither.queries.query import Query
 from dither.queries.wire import query_type, served
+from dither.quotes.graph_priors import DegreeSequence, ErdosRenyi, GraphPrior, declared_graph_prior
 from dither.quotes.priors import Prior, declared_prior
 from dither.sources.schema_models import prior_models
 
@@ -41,6 +44,7 @@ MOST_QUERIES = 50
 LONGEST_TEXT = 20_000
 LONGEST_SCHEMA = 200_000
 MOST_LISTED = 1_000
+MOST_DEGREES = 100_000
 _LONGEST_LIFE = timedelta(days=3_650).total_seconds()
 _MOST_EPSILON = 1_000_000
 
@@ -62,9 +66,25 @@ Seconds = Annotated[Exact, Accepts(number(LEAST_SECONDS, MOST_SECONDS))]
 # --- questions ----------------------------------------------------------------------------------------------------
 
 _QUERIES = either(is_list, followed(listed(query_type(), MOST_QUERIES, 1, "queries"), list), query_type())
-_PRIOR = followed(
-    tagged("kind", prior_models(number(), number(above=0))), lambda prior: declared_prior(given_fields(prior))
-)
+_GRAPH_PRIORS: dict[str, type[Model]] = {
+    ErdosRenyi.distribution: model(
+        "ErdosRenyiPrior", kind=(choice(ErdosRenyi.distribution), ...), p=(number(0, 1), ...)
+    ),
+    DegreeSequence.distribution: model(
+        "DegreeSequencePrior",
+        kind=(choice(DegreeSequence.distribution), ...),
+        degrees=(listed(whole(0), MOST_DEGREES, 1, "whole numbers"), ...),
+    ),
+}
+
+
+def _prior(read: Model) -> Prior | GraphPrior:
+    """The prior of a column, or of a graph, that was sent."""
+    sent = given_fields(read)
+    return declared_graph_prior(sent) if sent["kind"] in _GRAPH_PRIORS else declared_prior(sent)
+
+
+_PRIOR = followed(tagged("kind", prior_models(number(), number(above=0)) | _GRAPH_PRIORS), _prior)
 _SHARES = either(
     is_list,
     followed(listed(Positive, MOST_QUERIES, what="numbers"), list),
@@ -77,7 +97,7 @@ class Assumed(TypedDict, total=False):
     """What is publicly known of the records."""
 
     rows: int
-    prior: Prior
+    prior: Prior | GraphPrior
 
 
 class Quote(Model):
@@ -95,7 +115,8 @@ class Quote(Model):
     confidence: Annotated[Exact, Accepts(number())] | None = Decimal("0.95")
     weights: Annotated[list[Exact] | dict[str, Exact] | None, Accepts(_SHARES | None)] = None
     rows: Annotated[int, Accepts(whole(1))] | None = None
-    prior: Annotated[Prior | None, Accepts(_PRIOR | None)] = None
+    prior: Annotated[Prior | GraphPrior | None, Accepts(_PRIOR | None)] = None
+    again: Flag = False
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -130,7 +151,6 @@ class Ask(Quote):
     """A question that is paid for."""
 
     request_id: Annotated[str | None, Accepts(followed(text(), _printable) | None)] = None
-    again: Flag = False
     wait: Flag = True
 
     @model_validator(mode="after")
@@ -208,4 +228,4 @@ class Entries(Page):
 class Known(Model):
     """A hash noted earlier."""
 
-    known: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    known: Annotated[str, Accepts(digest())] | None = None

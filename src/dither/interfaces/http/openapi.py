@@ -35,7 +35,9 @@ def _operation(one: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
 
     def described_by(model: type[Model]) -> JsonSchemaValue:
         schema = json_schema(model)
-        schemas.update(schema.pop("$defs", {}))
+        for name, part in schema.pop("$defs", {}).items():
+            if schemas.setdefault(name, part) != part:
+                raise RuntimeError(f"two models are called {name}: rename one")
         return schema
 
     answers = {status: described_by(one.answers[status]) if status in one.answers else held for status in one.outcomes}

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
+from dither.interfaces.answers import Problem
 from dither.interfaces.http.fork_server import Forked, ForkServer
 from dither.interfaces.http.problems import Refused
 
@@ -34,7 +35,7 @@ class Reply(NamedTuple):
 
     text: bytes
     made: Any  # what the work returned
-    """The same unpickled: what was asked of it, or the body of a problem."""
+    """The same unpickled: what was asked of it, or a problem."""
 
 
 class Ticket:
@@ -79,10 +80,10 @@ class Planners:
         self._waiting.setdefault(who, deque()).append(ticket)
         self._dispatch()
         reply, made = await self._waited(ticket, gone)
-        if isinstance(made, dict):
-            if made["code"] == "internal":
+        if isinstance(made, Problem):
+            if made.code == "internal":
                 raise RuntimeError("a helper failed; its log says where")
-            raise Refused(made["status"], made["code"], made["detail"])
+            raise Refused.by(made)
         if key is not None and len(reply) <= LARGEST_KEPT:
             self._kept[key] = reply
             while len(self._kept) > MOST_KEPT:

@@ -13,7 +13,7 @@ import resource
 import warnings
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.models import MOST_QUERIES
@@ -35,6 +35,10 @@ from dither.session.statements import plans_for, plans_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sql.statement import Statement, parse_sql
+
+if TYPE_CHECKING:
+    from dither.quotes.graph_priors import GraphPrior
+    from dither.typing import GraphOptions, KnownOptions
 
 MOST_MEMORY = 4 << 30
 """Bytes that a helper may have: the loaded code takes about a quarter of that."""
@@ -58,6 +62,9 @@ class Quoted:
 
     quotes: JsonObject
     names: frozenset[str]
+    plans: list[SessionPlan]
+    listed: list[JsonObject]
+    """The quotes, one for each plan."""
 
 
 def check_rights(names: frozenset[str], question: Question, token: Token) -> None:
@@ -80,7 +87,8 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
     check_rights(names, question, token)
     if isinstance(schema, GraphSchema) and statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
-        plans: list[SessionPlan] = list(_graph(schema).plans_of(statement, asked, question.weights, **question.options))
+        graph_options = {**question.options, **_known_of_graph(question)}
+        plans: list[SessionPlan] = list(_graph(schema)._plans_of(statement, asked, question.weights, **graph_options))
     elif isinstance(schema, GraphSchema):
         plans = [_graph(schema).plan(_one(question), **_graph_options(question))]
     elif statement is not None:
@@ -95,7 +103,7 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
                 delta=question.delta,
                 weights=question.weights,
                 **question.options,
-                **question.assumed,
+                **cast("KnownOptions", question.assumed),
             )
         )
     return PlannedQuestion(plans, statement, total_loss(plans), names)
@@ -107,12 +115,13 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
     payload: JsonObject = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
     programs_of(built.plans)
     if isinstance(schema, GraphSchema) and built.statement is not None:
-        quotes: Quote | list[Quote] = _graph(schema).quote_statement(
+        quotes: Quote | list[Quote] = _graph(schema)._quote_statement(
             built.statement,
             epsilon=question.epsilon,
             delta=question.delta,
             weights=question.weights,
             **question.options,
+            **_known_of_graph(question),
         )
     elif isinstance(schema, GraphSchema):
         quotes = _graph(schema).quote(_one(question), **_graph_options(question))
@@ -125,10 +134,11 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             delta=question.delta,
             weights=question.weights,
             **question.options,
-            **question.assumed,
+            **cast("KnownOptions", question.assumed),
         )
     listed = quotes if isinstance(quotes, list) else [quotes]
-    return Quoted(payload | {"quotes": [_sent(*one) for one in zip(listed, built.plans, strict=True)]}, built.names)
+    sent = [_sent(*one) for one in zip(listed, built.plans, strict=True)]
+    return Quoted(payload | {"quotes": sent}, built.names, built.plans, sent)
 
 
 def helper(connection: Connection) -> None:
@@ -144,8 +154,8 @@ def helper(connection: Connection) -> None:
         try:
             outcome = function(*values)
         except Exception as error:  # noqa: BLE001  (sent in public terms, like everywhere)
-            outcome = problem(_too_large() if isinstance(error, MemoryError) else error)
-            if outcome["code"] == "internal":
+            outcome = refused = problem(_too_large() if isinstance(error, MemoryError) else error)
+            if refused.code == "internal":
                 log_failure(error, route="planning")
         connection.send_bytes(pickle.dumps(outcome))
 
@@ -196,10 +206,15 @@ def _graph_options(question: Question) -> dict[str, Any]:  # as in a question
             raise InvalidArgument(
                 name, question.options[name], "is not used for a graph, which is asked as a whole: leave it out"
             )
-    for name in question.assumed:
-        raise InvalidArgument(name, None, "is not used for a graph: leave it out")
     options = {key: question.options[key] for key in ("mechanism", "noise", "confidence")}
-    return {"epsilon": question.epsilon, "delta": question.delta, **options}
+    return {"epsilon": question.epsilon, "delta": question.delta, **options, **_known_of_graph(question)}
+
+
+def _known_of_graph(question: Question) -> GraphOptions:
+    """What is publicly known of a graph: a prior of its edges; one of a column is refused where it is used."""
+    if "rows" in question.assumed:
+        raise InvalidArgument("rows", question.assumed["rows"], "is not used for a graph: leave it out")
+    return {"prior": cast("GraphPrior | None", question.assumed.get("prior"))}
 
 
 def _sent(quote: Quote, plan: SessionPlan) -> JsonObject:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self
 
 from starlette.responses import Response
 
 from dither.errors import DitherError
+from dither.interfaces.answers import Problem
 
 MEDIA_TYPE = "application/problem+json"
-ProblemBody: TypeAlias = dict[str, str | int]
-"""The fields of RFC 9457: all are texts but the status."""
 
 
 _HIDDEN: dict[str, str] = {}
@@ -35,8 +34,13 @@ class Refused(DitherError):
         self.code = code  # type: ignore[misc]
         self.headers = headers or {}
 
+    @classmethod
+    def by(cls, problem: Problem) -> Self:
+        """The same error again, of a problem that another process or thread found."""
+        return cls(problem.status, problem.code, problem.detail)
 
-def problem(error: BaseException) -> ProblemBody:
+
+def problem(error: BaseException) -> Problem:
     """The body for an error; the text of an unexpected one is left out."""
     if isinstance(error, DitherError):
         return _body(error.status, error.code, str(error))
@@ -51,16 +55,21 @@ def problem(error: BaseException) -> ProblemBody:
 def problem_response(error: BaseException) -> Response:
     """The response for an error."""
     body = problem(error)
-    headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
+    headers = {"WWW-Authenticate": "Bearer"} if body.status == 401 else {}
     headers |= getattr(error, "headers", {})
-    return Response(json.dumps(body), status_code=int(body["status"]), media_type=MEDIA_TYPE, headers=headers)
+    return Response(problem_text(body), status_code=body.status, media_type=MEDIA_TYPE, headers=headers)
 
 
-def _body(status: int, code: str, detail: str) -> ProblemBody:
+def problem_text(body: Problem) -> str:
+    """The JSON of a problem."""
+    return json.dumps(body.model_dump())
+
+
+def _body(status: int, code: str, detail: str) -> Problem:
     title = code.replace("-", " ")
     for folder, replacement in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
         detail = detail.replace(folder, replacement)
-    return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
+    return Problem(type="about:blank", title=title, status=status, code=code, detail=detail)
 
 
 def malformed(detail: str) -> Refused:

@@ -16,7 +16,7 @@ from dither.queries.registry import entry_of
 from dither.sql.statement import Statement
 
 _EXACT = Context(prec=MOST_DIGITS)
-_ASKED = (*Quote.model_fields,)
+_ASKED = tuple(name for name in Quote.model_fields if name != "again")
 """The fields that say what is asked; the others say how it is sent."""
 
 
@@ -48,7 +48,7 @@ def question_of(body: dict[str, Given], *, quoted: bool = False) -> Question:
         "confidence": asked.confidence,
         **({"where": asked.where, "by": asked.by} if asked.sql is None else {}),
     }
-    sent = {} if quoted else {name: getattr(asked, name) for name in ("request_id", "again", "wait")}
+    sent = {name: getattr(asked, name) for name in (("again",) if quoted else ("request_id", "again", "wait"))}
     return Question(
         asked.query, asked.sql, asked.epsilon, asked.delta or 0, options, asked.weights, **sent, assumed=asked.assumed
     )

@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.borders import Model
-from dither.interfaces.answers import Answer
-from dither.interfaces.http.store import OWNER
+from dither.interfaces.answers import OWNER, Answer
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Who: TypeAlias = Literal["all", "somebody", "owner"]
@@ -34,7 +33,7 @@ class Endpoint:
     """What may stand after ``?``."""
     outcomes: Mapping[int, str] = field(default_factory=lambda: {200: "What was asked for."})
     answers: Mapping[int, type[Answer]] = field(default_factory=dict)
-    """What clients rely on in the answer of a status."""
+    """The JSON of the answer of a status."""
     media_type: str = "application/json"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dither.errors import InvalidArgument
+from dither.interfaces.answers import ANALYST, OWNER
 from dither.interfaces.http.catalog import Catalog
 from dither.interfaces.http.fork_server import ForkServer
 from dither.interfaces.http.health import Health
@@ -20,12 +21,13 @@ from dither.interfaces.http.planners import Planners
 from dither.interfaces.http.problems import hide_folder
 from dither.interfaces.http.request_limits import RateLimit
 from dither.interfaces.http.schedule import DEFAULT_SECONDS
-from dither.interfaces.http.store import ANALYST, OWNER, Store
+from dither.interfaces.http.store import Store
 from dither.interfaces.http.telemetry import Metrics, log
 from dither.interfaces.http.threads import Threads
 from dither.interfaces.http.workers import Workers
 from dither.ledger import Ledger, open_ledger
 from dither.ledger.entries import Report
+from dither.session.derived import StoredHistograms
 
 _ADDRESSES = ("postgresql://", "postgres://")
 DRAIN = 90.0
@@ -96,6 +98,7 @@ class Curator:
         self._tasks: set[asyncio.Task[None]] = set()
         self.threads = Threads()
         self._forks, self._lock = forks, threading.Lock()
+        self._histograms: dict[str, StoredHistograms] = {}
         self.planners = Planners(
             self.fork_server,
             helpers=self.settings.planners,
@@ -110,6 +113,13 @@ class Curator:
             if self._forks is None or self._forks.has_ended:
                 self._forks = ForkServer.started()
             return self._forks
+
+    def histograms_of(self, dataset: str) -> StoredHistograms:
+        """The histograms that the ledger stores of a dataset, read as far as it has grown."""
+        with self._lock:
+            if dataset not in self._histograms:
+                self._histograms[dataset] = StoredHistograms(self.ledger, dataset)
+            return self._histograms[dataset]
 
     def background(self, work: Coroutine[None, None, None]) -> None:
         """Do something in the background; no request waits for it."""

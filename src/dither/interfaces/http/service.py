@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import secrets
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dither.errors import LedgerUnavailable
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.planning import PlannedQuestion
+from dither.interfaces.http.planning import PlannedQuestion, Quoted
 from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.entries import Body, Entry, loss_of
+from dither.ledger.entries import DERIVED, Body, Entry, derived_entries, derived_of, loss_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
+from dither.quotes.quote import Quote
 from dither.release import Release
+from dither.session.account import spent_loss, total_loss
+from dither.session.derived import StoredHistograms
 from dither.session.statements import named
 
 
@@ -38,13 +44,49 @@ def asked(
 
     def work() -> JsonObject:
         with dataset.session() as session:
-            answers = session.answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
+            session._histograms = histograms_of(curator, dataset.name)
+            answers = session._answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
         releases = (
             named(made.statement, answers) if made.statement is not None else [one for each in answers for one in each]
         )
-        return answer_of(dataset.name, request_id, made.loss, releases)
+        place = functools.partial(_place, curator, dataset.name, token)
+        placed = [
+            one if one.derived_from is None else dataclasses.replace(one, derived_from=place(one.derived_from))
+            for one in releases
+        ]
+        return answer_of(dataset.name, request_id, spent_loss(made.plans, answers), placed)
 
     return curator.jobs.start(job, work, program=bool(programs))  # a retry waits for the same outcome, at the same time
+
+
+def histograms_of(curator: Curator, dataset: str) -> StoredHistograms:
+    """The histograms that may answer later counts: those whose answers may be seen, or when they do would be known."""
+    histograms = curator.histograms_of(dataset)
+    histograms.is_visible = functools.partial(_may_be_seen, curator)
+    return histograms
+
+
+def _place(curator: Curator, dataset: str, token: Token, number: int) -> int:
+    """How a charge is named: to owners by its number, to analysts by its place in their own history."""
+    return number if token.is_owner else curator.ledger.place_of(dataset, token.name, number)
+
+
+def quoted_now(curator: Curator, quoted: Quoted, question: Question, dataset: Dataset, token: Token) -> JsonObject:
+    """Quotes as they are with what the ledger stores: counts that a stored histogram answers are free."""
+    if question.again:
+        return quoted.quotes
+    histograms = histograms_of(curator, dataset.name)
+    found = [histograms.answering(one) for one in quoted.plans]
+    if not any(found):
+        return quoted.quotes
+    quotes = [
+        payload
+        if how is None
+        else how.quote(Quote.from_dict(payload), _place(curator, dataset.name, token, how.entry)).to_dict()
+        for payload, how in zip(quoted.listed, found, strict=True)
+    ]
+    rest = total_loss([one for one, how in zip(quoted.plans, found, strict=True) if how is None])
+    return quoted.quotes | pair(rest) | {"quotes": quotes}
 
 
 def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> JsonObject:
@@ -101,21 +143,36 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
     """
     payload: list[JsonObject] = []
     paging = {"after": after} if analyst is None else {"skip": after}
-    for place, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
+    for number, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
         loss = loss_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
+        question, releases = entry.body["question"], None
+        if stored is not None:
+            releases = [one for each in stored["answers"] for one in each]
+        if analyst is not None and DERIVED in question:
+            place = functools.partial(curator.ledger.place_of, dataset, analyst)
+            question = _placed(place, question)
+            releases = releases and [
+                one | {"derived_from": place(one["derived_from"])} if "derived_from" in one else one for one in releases
+            ]
         payload.append(
             {
-                "number": entry.number if analyst is None else after + place,
+                "number": entry.number if analyst is None else after + number,
                 "at": entry.at if analyst is None else f"{entry.at[:16]}:00+00:00",
                 "analyst": entry.analyst,
                 "request_id": entry.request,
-                "question": entry.body["question"],
+                "question": question,
                 **pair(loss),
-                "releases": None if stored is None else [one for each in stored["answers"] for one in each],
+                "releases": releases,
             }
         )
     return payload
+
+
+def _placed(place: Callable[[int], int], question: JsonObject) -> JsonObject:
+    """A question with derived answers as its analyst sees it: charges are named by their place in the own history."""
+    entries = derived_entries(question) or []
+    return question | {DERIVED: derived_of([None if one is None else place(one) for one in entries])}
 
 
 def _may_be_seen(curator: Curator, entry: Entry) -> bool:

@@ -10,9 +10,8 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from dither.errors import DitherError
-from dither.interfaces.http.jobs import Job
+from dither.interfaces.http.jobs import Job, running, settled
 from dither.interfaces.http.problems import Refused, problem
-from dither.interfaces.http.schedule import slot_end
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import KeptJob
 from dither.interfaces.http.telemetry import log
@@ -41,7 +40,9 @@ def keep(curator: Curator, job: Job) -> bool:
 
 def _note_end(curator: Curator, job: Job) -> None:
     left = timedelta(seconds=job.started + job.visible_after - time.monotonic())
-    outcome: JsonObject = {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem}
+    outcome: JsonObject = (
+        {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem.model_dump()}
+    )
     try:
         curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
     except DitherError as error:
@@ -63,18 +64,11 @@ def job_payload(kept: KeptJob) -> JsonObject:
     """What any server says about a job that another process works on, or worked on."""
     now = datetime.now(UTC)
     elapsed = max(0.0, (now - kept.started).total_seconds())
-    facts: JsonObject = {
-        "id": kept.id,
-        "dataset": kept.dataset,
-        "request_id": kept.request_id,
-        "state": "running",
-        "answer_seconds": kept.seconds,
-        "ready_in": round(max(0.0, slot_end(kept.seconds, elapsed) - elapsed), 3),
-    }
+    facts = running(kept.id, kept.dataset, kept.request_id, kept.seconds, elapsed)
     if kept.outcome is not None and kept.visible_from is not None:
         if now < kept.visible_from:
             return facts
-        return facts | {"state": "failed" if "problem" in kept.outcome else "done", "ready_in": 0.0} | kept.outcome
+        return settled(facts, kept.outcome)
     if now - kept.seen > LOST_AFTER:
         lost = Refused(
             503,
@@ -82,5 +76,5 @@ def job_payload(kept: KeptJob) -> JsonObject:
             "the server that worked on this has ended; ask again with the same request_id: if the "
             "question had been charged, that pays nothing more",
         )
-        return facts | {"state": "failed", "ready_in": 0.0, "problem": problem(lost)}
+        return settled(facts, {"problem": problem(lost).model_dump()})
     return facts

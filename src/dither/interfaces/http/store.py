@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dither.errors import LedgerUnavailable
+from dither.interfaces.answers import ANALYST, OWNER
 from dither.interfaces.http.problems import last_owner, unauthenticated
 from dither.ledger.database import Contents, Database, Purpose, Row, Transaction
 from dither.ledger.postgres import PostgresDatabase
@@ -23,8 +24,6 @@ from dither.ledger.sqlite import SqliteDatabase, file_of
 from dither.plain import JsonObject
 from dither.queries.registry import entry
 
-OWNER, ANALYST = "owner", "analyst"
-ROLES = (OWNER, ANALYST)
 VERSION = 1
 _CONTENTS = Contents("server's database", "dither_server", "SELECT pg_advisory_xact_lock(1684632680)")
 _AT_MOST_ONCE = "a query under the same request_id is charged at most once"

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
+from dither.sources.entries import FALSE_WORDS, TRUE_WORDS
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
 
@@ -35,8 +36,6 @@ LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 """What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
 CALENDAR = ("0001-01-01", "9999-12-31")
 """The first and the last day that every engine knows; what lies beyond counts as the nearer of them."""
-_TRUE = ("true", "t", "yes", "1")
-_FALSE = ("false", "f", "no", "0")
 
 
 class Engine(ABC):
@@ -177,19 +176,29 @@ class Engine(ABC):
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
         return self.day_number(exp.cast(raw, "date"))
 
-    def truth(self, name: str, stored_type: str) -> exp.Expr:
-        """A column of truth values as 0 or 1; NULL if missing."""
+    def truth(self, name: str, stored_type: str, *, numbers: bool = True) -> exp.Expr:
+        """A column of truth values as 0 or 1, of numbers whether they are other than 0; NULL if missing.
+
+        numbers: whether texts of a CSV may be other numbers than 0 and 1, which version 0.1.0 did not know.
+        """
         raw = column(name)
         if stored_type == "boolean":
             return exp.cast(raw, "int")
         yes: exp.Expr
         no: exp.Expr
-        if stored_type == "whole":
-            yes, no = exp.NEQ(this=raw, expression=literal(0)), exp.EQ(this=raw.copy(), expression=literal(0))
-        else:
-            word = exp.Lower(this=exp.Trim(this=raw))
-            yes, no = (exp.In(this=word.copy(), expressions=[literal(w) for w in words]) for words in (_TRUE, _FALSE))
-        return exp.case().when(yes, literal(1)).when(no, literal(0)).else_(exp.Null())
+        if stored_type != "text":
+            number = raw if stored_type == "whole" else self.number(name, stored_type)
+            yes, no = _is_not_zero(number)
+            return exp.case().when(yes, literal(1)).when(no, literal(0)).else_(exp.Null())
+        word = exp.Lower(this=exp.Trim(this=raw))
+        yes, no = (
+            exp.In(this=word.copy(), expressions=[literal(w) for w in words]) for words in (TRUE_WORDS, FALSE_WORDS)
+        )
+        read = exp.case().when(yes, literal(1)).when(no, literal(0))
+        if self.casts_text and numbers:  # of a CSV, in which numbers are texts too
+            yes, no = _is_not_zero(self.number(name, stored_type))
+            read = read.when(yes, literal(1)).when(no, literal(0))
+        return read.else_(exp.Null())
 
     def text(self, name: str, stored_type: str) -> exp.Expr:
         """A column as text; NULL if missing."""
@@ -261,7 +270,7 @@ def guarded(what: str, work: Callable[[], Result], *errors: type[Exception]) -> 
 def arrow_schema(names: Sequence[str], stored_types: Sequence[str]) -> pa.Schema:
     """The schema of a streamed result."""
     pa = arrow()
-    types = {"whole": pa.int64(), "text": pa.string()}
+    types = {"whole": pa.int64(), "real": pa.float64(), "text": pa.string()}
     return pa.schema([(name, types[stored_type]) for name, stored_type in zip(names, stored_types, strict=True)])
 
 
@@ -273,3 +282,9 @@ def streamed(what: str, work: Callable[[], Iterator[Result]]) -> Iterator[Result
         if piece is None:
             return
         yield piece
+
+
+def _is_not_zero(number: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """Whether a number is other than 0, and whether it is 0."""
+    zero = literal(0)
+    return exp.NEQ(this=number, expression=zero), exp.EQ(this=number.copy(), expression=zero.copy())

@@ -93,10 +93,11 @@ def check(schema: Schema, engine: Engine) -> None:
         if stored_types[name] not in declared.sources or (
             stored_types[name] == "text" and declared.type_name != "category" and not engine.casts_text
         ):
+            instead = "declare a category, or store numbers" if stored_types[name] == "text" else "declare that"
             raise InvalidArgument(
                 f"columns.{name}",
                 declared.type_name,
-                f"is of another type than the source, which stores {stored_types[name]}: declare that",
+                f"is of another type than the source, which stores {stored_types[name]}: {instead}",
             )
     if schema.unit is not None and schema.unit not in stored_types:
         raise InvalidArgument("unit", schema.unit, engine.absent_column())

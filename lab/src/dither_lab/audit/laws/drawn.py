@@ -11,7 +11,7 @@ from typing import Any
 
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Listed, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Pair, WorstPair, output_law
 
@@ -86,17 +86,17 @@ class _Drawn(IndependentLaw):
     every_point = True
 
     @abstractmethod
-    def costs(self, prepared: Any, facts: Facts, data: Any) -> Costs:
+    def costs(self, prepared: Any, facts: Facts[D], data: D) -> Costs:
         """Every answer by cost."""
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         return Outputs((facts.value(data),), (Listed(self.costs(prepared, facts, data).law()),))
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         laws: dict[int, dict[int, Ball]] = {}
         with precision(BITS):
 
-            def law(data: Any) -> dict[int, Ball]:
+            def law(data: D) -> dict[int, Ball]:
                 if id(data) not in laws:
                     laws[id(data)] = {z: p.log() for z, p in self.costs(prepared, facts, data).balls().items()}
                 return laws[id(data)]
@@ -110,7 +110,7 @@ class _Drawn(IndependentLaw):
                     best = (least, (here, there))
         return max(best[0], 0.0), max(most, 0.0), best[1]
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, rate=prepared.rate / factor)  # type: ignore[no-any-return]
 
 
@@ -123,7 +123,7 @@ class InverseLaw(_Drawn):
 
     proof = "inverse"
 
-    def costs(self, prepared: Any, facts: Facts, data: Any) -> Costs:
+    def costs(self, prepared: Any, facts: Facts[D], data: D) -> Costs:
         low, high = facts.statistic.answers.ends
         lowest, highest = facts.reachable(data)
         least = 1 if facts.statistic.monotone_cost else 0
@@ -138,7 +138,7 @@ class InverseLaw(_Drawn):
             held[point] = {max(changes, least): weights[point]}
         return Costs(prepared.rate, held, (low, high))
 
-    def answers(self, prepared: Any, facts: Facts, data: Any) -> dict[Answer, float]:
+    def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float]:
         chances, ends = self.costs(prepared, facts, data).law(), prepared.ends
         if ends is None:
             return {(answer,): p for answer, p in chances.items()}
@@ -148,7 +148,7 @@ class InverseLaw(_Drawn):
             joint |= {(answer, low, high): p * a * b for low, a in lower.items() for high, b in upper.items()}
         return joint
 
-    def interval_for_free(self, prepared: Any, factor: Any) -> Prepared | None:
+    def interval_for_free(self, prepared: Any, factor: Fraction) -> Prepared | None:
         if prepared.ends is None:
             return None
         ends = replace(prepared.ends, epsilon=prepared.ends.epsilon * factor)
@@ -156,7 +156,7 @@ class InverseLaw(_Drawn):
 
 
 def end_law(
-    epsilon: Fraction, miss: Fraction, facts: Facts, data: Any, answer: int, *, upper: bool
+    epsilon: Fraction, miss: Fraction, facts: Facts[D], data: D, answer: int, *, upper: bool
 ) -> dict[int, float]:
     """The probabilities of one end of an interval, given the answer (docs/proofs/intervals.md, section 3).
 
@@ -200,7 +200,7 @@ class LadderLaw(_Drawn):
 
     proof = "ladder_mechanism"
 
-    def costs(self, prepared: Any, facts: Facts, data: Any) -> Costs:
+    def costs(self, prepared: Any, facts: Facts[D], data: D) -> Costs:
         low, high = facts.statistic.answers.ends
         value, widest = facts.value(data), facts.global_sensitivity
         widths = facts.sensitivities(data, min(facts.settled(data), high - low + 1))
@@ -218,7 +218,7 @@ class LadderLaw(_Drawn):
                 break
         return Costs(prepared.rate, held, (low, high), (cost, widest))
 
-    def answers(self, prepared: Any, facts: Facts, data: Any) -> dict[Answer, float] | None:
+    def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float] | None:
         if prepared.interval is not None:
             return None
         return {(answer,): p for answer, p in self.costs(prepared, facts, data).law().items()}

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,15 @@ from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 
+D = TypeVar("D")
+"""A dataset: records, a graph, a number, whatever the statistic is of."""
 FLOOR = 128.0
 """No smooth bound is below ``e^-128`` of the global sensitivity (docs/proofs/smooth.md)."""
 SHOWN_RUNGS = 6
 """How many sensitivities tell two datasets of few records apart."""
 
 
-class Facts(ABC):
+class Facts(ABC, Generic[D]):
     """Values and sensitivities of single datasets, in grid steps."""
 
     def __init__(self, statistic: Any) -> None:
@@ -44,26 +46,26 @@ class Facts(ABC):
         """The most that one change can move the value, on any data."""
 
     @abstractmethod
-    def value(self, data: Any) -> int:
+    def value(self, data: D) -> int:
         """The statistic."""
 
     @abstractmethod
-    def sensitivities(self, data: Any, count: int, algorithm: str = "exact") -> list[int]:
+    def sensitivities(self, data: D, count: int, algorithm: str = "exact") -> list[int]:
         """How far one change can move the value after at most 0, 1, ..., count - 1 others: rising."""
 
     @abstractmethod
-    def settled(self, data: Any) -> int:
+    def settled(self, data: D) -> int:
         """From so many changes on, sensitivities are the global one."""
 
     @abstractmethod
-    def reachable(self, data: Any) -> tuple[list[int], list[int]]:
+    def reachable(self, data: D) -> tuple[list[int], list[int]]:
         """The least and the largest values that at most 0, 1, 2, ... changes can make."""
 
     @abstractmethod
-    def smooth(self, data: Any, beta: Fraction, algorithm: str = "exact") -> Fraction:
+    def smooth(self, data: D, beta: Fraction, algorithm: str = "exact") -> Fraction:
         """``max_k e^{-beta k} U_k``, rounded up (NRS11 Definition 2.2)."""
 
-    def margin(self, data: Any, bound: int) -> int:
+    def margin(self, data: D, bound: int) -> int:
         """How many changes it takes until one more could move the value by more than ``bound``."""
         rungs = self.sensitivities(data, self.settled(data) + 1)
         return next((k for k, rung in enumerate(rungs) if rung > bound), len(rungs))
@@ -77,40 +79,40 @@ def smooth_bound(rungs: Sequence[int], global_sensitivity: int, beta: Fraction) 
     )
 
 
-class Published(Facts):
+class Published(Facts[D]):
     """As the statistic publishes them."""
 
     @property
     def global_sensitivity(self) -> int:
         return int(self.statistic.global_sensitivity)
 
-    def value(self, data: Any) -> int:
+    def value(self, data: D) -> int:
         return int(self.statistic.value(data))
 
-    def sensitivities(self, data: Any, count: int, algorithm: str = "exact") -> list[int]:
+    def sensitivities(self, data: D, count: int, algorithm: str = "exact") -> list[int]:
         return [int(rung) for rung in self.statistic.ladder(data, algorithm).sensitivity_at_distance(0, count)]
 
-    def settled(self, data: Any) -> int:
+    def settled(self, data: D) -> int:
         top = self.statistic.ladder(data).top
         if top is not None:
             return int(top)
         low, high = self.statistic.answers.ends
         return int(high - low + 1)
 
-    def reachable(self, data: Any) -> tuple[list[int], list[int]]:
+    def reachable(self, data: D) -> tuple[list[int], list[int]]:
         published = self.statistic.reachable_values(data)
         down, up = published.values(published.bottom, 0), published.values(0, published.top)
         return [int(value) for value in reversed(down)], [int(value) for value in up]
 
-    def smooth(self, data: Any, beta: Fraction, algorithm: str = "exact") -> Fraction:
+    def smooth(self, data: D, beta: Fraction, algorithm: str = "exact") -> Fraction:
         bound: Fraction = self.statistic.ladder(data, algorithm).smooth(beta)
         return bound
 
-    def margin(self, data: Any, bound: int) -> int:
+    def margin(self, data: D, bound: int) -> int:
         return int(self.statistic.ladder(data).margin(bound))
 
 
-class Enumerated(Facts):
+class Enumerated(Facts[D]):
     """By going through a whole universe: distances between datasets, then maxima over them.
 
     ``published``: the structures ("ladder", "reachable", "smooth") that claim to be no more than bounds, and are taken
@@ -118,13 +120,13 @@ class Enumerated(Facts):
     """
 
     def __init__(
-        self, statistic: Any, data: Sequence[Any], pairs: Sequence[tuple[int, int]], published: frozenset[str]
+        self, statistic: Any, data: Sequence[D], pairs: Sequence[tuple[int, int]], published: frozenset[str]
     ) -> None:
         super().__init__(statistic)
         self._data = list(data)
         self._number = {id(one): i for i, one in enumerate(self._data)}
         self._pairs = pairs
-        self._published = Published(statistic)
+        self._published = Published[D](statistic)
         self._bounds = published
 
     @functools.cached_property
@@ -177,37 +179,37 @@ class Enumerated(Facts):
             return self._published.global_sensitivity
         return int(self.local_sensitivities.max())
 
-    def value(self, data: Any) -> int:
+    def value(self, data: D) -> int:
         return int(self._values[self._number[id(data)]])
 
-    def sensitivities(self, data: Any, count: int, algorithm: str = "exact") -> list[int]:
+    def sensitivities(self, data: D, count: int, algorithm: str = "exact") -> list[int]:
         if "ladder" in self._bounds or algorithm == "linear":
             return self._published.sensitivities(data, count, algorithm)
         return self.enumerated_sensitivities(data, count)
 
-    def enumerated_sensitivities(self, data: Any, count: int) -> list[int]:
+    def enumerated_sensitivities(self, data: D, count: int) -> list[int]:
         """Whatever the statistic claims."""
         own: list[int] = self._rungs[:, self._number[id(data)]].tolist()
         return (own + own[-1:] * max(count - len(own), 0))[:count]
 
-    def settled(self, data: Any) -> int:
+    def settled(self, data: D) -> int:
         return self._published.settled(data) if "ladder" in self._bounds else len(self._rungs) - 1
 
-    def reachable(self, data: Any) -> tuple[list[int], list[int]]:
+    def reachable(self, data: D) -> tuple[list[int], list[int]]:
         return self._published.reachable(data) if "reachable" in self._bounds else self.enumerated_reachable(data)
 
-    def enumerated_reachable(self, data: Any) -> tuple[list[int], list[int]]:
+    def enumerated_reachable(self, data: D) -> tuple[list[int], list[int]]:
         """Whatever the statistic claims."""
         number = self._number[id(data)]
         return self._lowest[:, number].tolist(), self._highest[:, number].tolist()
 
-    def smooth(self, data: Any, beta: Fraction, algorithm: str = "exact") -> Fraction:
+    def smooth(self, data: D, beta: Fraction, algorithm: str = "exact") -> Fraction:
         if "smooth" in self._bounds:
             return self._published.smooth(data, beta, algorithm)
         rungs = self.sensitivities(data, self.settled(data) + 1, algorithm)
         return Fraction(smooth_bound(rungs, self.global_sensitivity, beta))
 
-    def margin(self, data: Any, bound: int) -> int:
+    def margin(self, data: D, bound: int) -> int:
         rungs = self.sensitivities(data, self.settled(data) + 1)
         return next((k for k, rung in enumerate(rungs) if rung > bound), len(rungs))
 
@@ -268,5 +270,5 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     local: tuple[int, ...] = ()
     if isinstance(statistic, HasLocalSensitivity):
         local = (int(statistic.lipschitz_proxy(data)), int(statistic.local(data)))
-    level = (int(statistic.level_function().level(data)),) if isinstance(statistic, HasLevels) else ()
+    level = (statistic.level_function().level(data),) if isinstance(statistic, HasLevels) else ()
     return (int(statistic.value(data)), rungs, chained, local, level)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import MixtureLaw, Noisy, Outputs
 from dither_lab.audit.laws.registry import DELTA, IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.laws.tested import by_delta
@@ -25,7 +25,7 @@ class NoisyLocalLaw(IndependentLaw):
     noises = ("laplace",)
     reusable = False
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         grid, value, statistic = facts.statistic.answers, facts.value(data), facts.statistic
         parts: dict[int, float] = {}
         for proxy, chance in proxy_law(prepared, statistic.lipschitz_proxy(data)).items():
@@ -38,17 +38,17 @@ class NoisyLocalLaw(IndependentLaw):
         ]
         return Outputs((value,), (MixtureLaw(mixture),))
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         return by_delta(prepared.loss, pairs, lambda x, y, e: noisy_local_delta(prepared, x, y, e, facts))
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, answer_epsilon=prepared.answer_epsilon / factor)  # type: ignore[no-any-return]
 
     def loss(self, noise: str, epsilon: float) -> Loss:  # noqa: ARG002
         return Loss(epsilon, DELTA)
 
 
-def noisy_local_delta(prepared: Any, here: Any, there: Any, epsilon: float, facts: Facts | None = None) -> float:
+def noisy_local_delta(prepared: Any, here: D, there: D, epsilon: float, facts: Facts[D] | None = None) -> float:
     """``sup_A P_x(A) - e^eps P_y(A)`` over everything released: the proxy, the local sensitivity and the answer."""
     statistic: Any = prepared.statistic
     value = statistic.value if facts is None else facts.value

@@ -13,12 +13,13 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from dither.errors import DitherError
 from dither.mechanisms.mechanism import Mechanism, Prepared
 from dither.privacy import Loss
-from dither_lab.audit.laws.facts import Facts, Published
+from dither_lab.audit.laws.facts import D, Facts, Published
 from dither_lab.audit.laws.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ DELTA = 1e-4
 TESTED = Loss(4.0, 0.01)
 """Few records leave little room for a test: only a large loss passes on so small a universe."""
 
-Pair = tuple[Any, Any]
-WorstPair = tuple[float, float | None, Pair]
+Pair: TypeAlias = tuple[D, D]
+WorstPair: TypeAlias = tuple[float, float | None, tuple[D, D]]
 """The least epsilon that the worst pair shows, the epsilon that no pair exceeds (None if not known), and that pair."""
 Answer = tuple[int | None, ...]
 """(value,) or (value, lower, upper), in grid steps, and longer for several numbers; None is a refusal."""
@@ -78,22 +79,22 @@ class IndependentLaw(ABC):
     """Why the error that the mechanism states for itself is an estimate, which is not compared; empty: it is exact."""
 
     @abstractmethod
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         """What should be released about a dataset, intervals aside."""
 
     @abstractmethod
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         """The pair of neighbours that shows most, with bounds on its epsilon at the claimed delta."""
 
-    def answers(self, prepared: Any, facts: Facts, data: Any) -> dict[Answer, float] | None:  # noqa: ARG002
+    def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float] | None:  # noqa: ARG002
         """The probability of every answer, interval included; None where that has no closed form."""
         return None
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared | None:  # noqa: ARG002
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared | None:  # noqa: ARG002
         """The same claim with noise ``factor`` times as large: for seeing that checks can fail."""
         return None
 
-    def interval_for_free(self, prepared: Any, factor: Any) -> Prepared | None:  # noqa: ARG002
+    def interval_for_free(self, prepared: Any, factor: Fraction) -> Prepared | None:  # noqa: ARG002
         """The same claim with an interval that is ``factor`` times as precise as what it spends."""
         return None
 
@@ -162,6 +163,6 @@ def law_of(prepared: Prepared) -> IndependentLaw:
     return law_named(prepared.mechanism)
 
 
-def published(prepared: Prepared) -> Facts:
+def published(prepared: Prepared[D]) -> Facts[D]:
     """The facts that a prepared mechanism's statistic publishes."""
     return Published(prepared.statistic)

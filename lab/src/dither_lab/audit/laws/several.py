@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dither.mechanisms.mechanism import Prepared
 from dither_lab.audit.checks import float_bound
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Listed, Outputs
 from dither_lab.audit.laws.registry import IndependentLaw, Pair, WorstPair, output_law
 
@@ -31,7 +31,7 @@ class SeveralLaw(IndependentLaw):
     vector = True
     estimated = "that quantiles do not overtake each other is left out (docs/proofs/quotes.md)"
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         law = several_law(prepared, data)
         values = tuple(int(value) for value in facts.statistic.values(data))
         numbers = []
@@ -42,15 +42,15 @@ class SeveralLaw(IndependentLaw):
             numbers.append(Listed(chances))
         return Outputs(values, tuple(numbers))
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:  # noqa: ARG002
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:  # noqa: ARG002
         laws: dict[int, dict[Answers, float]] = {}
 
-        def law(data: Any) -> dict[Answers, float]:
+        def law(data: D) -> dict[Answers, float]:
             if id(data) not in laws:
                 laws[id(data)] = several_law(prepared, data)
             return laws[id(data)]
 
-        def ratio(pair: Pair) -> float:
+        def ratio(pair: Pair[D]) -> float:
             here, there = law(pair[0]), law(pair[1])
             if here.keys() != there.keys():
                 return math.inf
@@ -60,7 +60,7 @@ class SeveralLaw(IndependentLaw):
         reached, claimed = ratio(worst), prepared.loss.epsilon
         return reached, float_bound(reached, claimed), worst
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, rate=prepared.rate / factor)  # type: ignore[no-any-return]
 
 

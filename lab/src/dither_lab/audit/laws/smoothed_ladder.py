@@ -15,7 +15,7 @@ from dither.numbers import Ball, ball, precision, upper_float
 from dither.queries.order import Minimum
 from dither.queries.smallest import ChainSum
 from dither_lab.audit.imitation import broken_draw
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Distribution, Listed, Noisy, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Mutant, Pair, WorstPair, output_law
 from dither_lab.audit.laws.tails import Floats, Tail
@@ -109,14 +109,14 @@ class SmoothedLadderLaw(IndependentLaw):
 
     proof = "smoothed_ladder"
 
-    def rungs(self, facts: Facts, data: Any) -> tuple[list[Fraction], Fraction]:
+    def rungs(self, facts: Facts[D], data: D) -> tuple[list[Fraction], Fraction]:
         """U_0, U_1, ... up to where they settle, and what they settle at; none counts as less than a public floor."""
         widest = Fraction(facts.global_sensitivity)
         least = min(widest / 2**64, Fraction(1))
         settled = max(facts.settled(data), 1)
         return [max(Fraction(rung), least) for rung in facts.sensitivities(data, settled)], widest
 
-    def stairs(self, prepared: Any, facts: Facts, data: Any) -> Stairs:
+    def stairs(self, prepared: Any, facts: Facts[D], data: D) -> Stairs:
         """The smoothed rungs, by their definition."""
         found, widest = self.rungs(facts, data)
         every = [ball(rung) for rung in (*found, widest)]
@@ -131,7 +131,7 @@ class SmoothedLadderLaw(IndependentLaw):
             widths.append(width)
         return Stairs(facts.value(data), widths, ball(widest))
 
-    def distribution(self, prepared: Any, facts: Facts, data: Any) -> Distribution:
+    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
         """Of the answer."""
         grid = facts.statistic.answers
         with precision(BITS):
@@ -139,21 +139,21 @@ class SmoothedLadderLaw(IndependentLaw):
             tail = tail_along(*stairs.floats(), float(prepared.rate))
         return Noisy(stairs.value, 1.0, grid.low, grid.high, tail)
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         return Outputs((facts.value(data),), (self.distribution(prepared, facts, data),))
 
-    def answers(self, prepared: Any, facts: Facts, data: Any) -> dict[Answer, float] | None:
+    def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float] | None:
         if prepared.confidence is not None:
             return None
         found: Any = self.distribution(prepared, facts, data)
         return {(answer,): p for answer, p in found.chances().items()}
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         """The log-ratio of the two densities is linear between the ends of rungs, and constant far out."""
         with precision(BITS):
             known: dict[int, _Density] = {}
 
-            def density(data: Any) -> _Density:
+            def density(data: D) -> _Density:
                 if id(data) not in known:
                     known[id(data)] = _Density(self.stairs(prepared, facts, data), prepared.rate)
                 return known[id(data)]
@@ -166,10 +166,10 @@ class SmoothedLadderLaw(IndependentLaw):
         extra = float(prepared.interval_epsilon or 0)
         return max(best[0], 0.0) + extra, max(most, 0.0) + extra, best[1]
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, rate=prepared.rate / factor)  # type: ignore[no-any-return]
 
-    def interval_for_free(self, prepared: Any, factor: Any) -> Prepared | None:
+    def interval_for_free(self, prepared: Any, factor: Fraction) -> Prepared | None:
         if prepared.interval_epsilon is None:
             return None
         return replace(prepared, interval_epsilon=prepared.interval_epsilon * factor)  # type: ignore[no-any-return]
@@ -203,7 +203,7 @@ class WholeRungs(_BrokenLaw):
 
     mistake = "smoothed rungs rounded to whole numbers"
 
-    def distribution(self, prepared: Any, facts: Facts, data: Any) -> Listed:
+    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Listed:
         low, high = facts.statistic.answers.ends
         with precision(BITS):
             widths, widest = self.stairs(prepared, facts, data).floats()
@@ -221,10 +221,10 @@ class WholeRungs(_BrokenLaw):
         total = math.fsum(weights.values())
         return Listed({place: weight / total for place, weight in weights.items()})
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         low, high = facts.statistic.answers.ends
 
-        def shows(pair: Pair) -> float:
+        def shows(pair: Pair[D]) -> float:
             here, there = (self.distribution(prepared, facts, data) for data in pair)
             return max(math.log(_at(here, place) / _at(there, place)) for place in range(low, high + 1))
 
@@ -241,14 +241,14 @@ class Renormalised(_BrokenLaw):
 
     mistake = "a density renormalised on the range"
 
-    def _inside(self, prepared: Any, facts: Facts, data: Any) -> tuple[float, Any]:
+    def _inside(self, prepared: Any, facts: Facts[D], data: D) -> tuple[float, Any]:
         """The mass inside the range, and the law on the whole line."""
         low, high = facts.statistic.answers.ends
         line: Any = super().distribution(prepared, facts, data)
         rooms = np.array([line.value - low, high - line.value], dtype=float)
         return 1.0 - float(line.tail(rooms).sum()) / 2.0, line
 
-    def distribution(self, prepared: Any, facts: Facts, data: Any) -> Listed:
+    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Listed:
         low, high = facts.statistic.answers.ends
         inside, line = self._inside(prepared, facts, data)
         free = replace(line, low=None, high=None)
@@ -259,11 +259,11 @@ class Renormalised(_BrokenLaw):
         cells[high] = 1.0 - ends[high] - free.below(high)
         return Listed({place: max(cell, 0.0) / inside for place, cell in cells.items()})
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         low, high = facts.statistic.answers.ends
         known: dict[int, tuple[float, list[float]]] = {}
 
-        def log_densities(data: Any) -> list[float]:
+        def log_densities(data: D) -> list[float]:
             if id(data) not in known:
                 line = _Density(self.stairs(prepared, facts, data), prepared.rate)
                 height = float(line.log_total) + math.log(self._inside(prepared, facts, data)[0])
@@ -272,7 +272,7 @@ class Renormalised(_BrokenLaw):
             height, places = known[id(data)]
             return [-float(prepared.rate) * rungs - height for rungs in places]
 
-        def shows(pair: Pair) -> float:
+        def shows(pair: Pair[D]) -> float:
             here, there = (log_densities(data) for data in pair)
             return max(a - b for a, b in zip(here, there, strict=True))
 
@@ -287,7 +287,7 @@ class RepeatedLast(_BrokenLaw):
     mistake = "a tail that repeats the last rung"
     kept = 2
 
-    def rungs(self, facts: Facts, data: Any) -> tuple[list[Fraction], Fraction]:
+    def rungs(self, facts: Facts[D], data: D) -> tuple[list[Fraction], Fraction]:
         every, _ = super().rungs(facts, data)
         return every[: self.kept], max(every[self.kept - 1], Fraction(1))
 
@@ -297,7 +297,7 @@ class ShortWindow(_BrokenLaw):
 
     mistake = "a maximum over a window of rungs"
 
-    def stairs(self, prepared: Any, facts: Facts, data: Any) -> Stairs:
+    def stairs(self, prepared: Any, facts: Facts[D], data: D) -> Stairs:
         found, widest = self.rungs(facts, data)
         every = [ball(rung) for rung in (*found, widest)]
         fall = (-ball(prepared.beta)).exp()

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dither_lab.audit.laws.facts import (
+    D,
     Enumerated,
     Published,
     has_levels,
@@ -21,13 +22,13 @@ BETAS = (Fraction(1, 20), Fraction(1, 2), Fraction(2))
 """Where smooth bounds that somebody claims are compared."""
 
 
-def broken_structures(facts: Enumerated, data: Sequence[Any], pairs: Pairs, bounds: frozenset[str]) -> list[str]:
+def broken_structures(facts: Enumerated[D], data: Sequence[D], pairs: Pairs, bounds: frozenset[str]) -> list[str]:
     """Each condition that some dataset or pair breaks.
 
     ``bounds``: the structures that claim no more than to be bounds; the others must be equal to the enumeration.
     """
     statistic = facts.statistic
-    published = Published(statistic)
+    published = Published[D](statistic)
     found = list(_ladder(facts, published, data, exact="ladder" not in bounds))
     if has_reachable_values(statistic):
         found += _reachable(facts, published, data, pairs, exact="reachable" not in bounds)
@@ -40,7 +41,7 @@ def broken_structures(facts: Enumerated, data: Sequence[Any], pairs: Pairs, boun
     return sorted(set(found))
 
 
-def _ladder(facts: Enumerated, published: Published, data: Sequence[Any], *, exact: bool) -> Iterator[str]:
+def _ladder(facts: Enumerated[D], published: Published[D], data: Sequence[D], *, exact: bool) -> Iterator[str]:
     for one in data:
         count = facts.depth + 2
         ours, truth = published.sensitivities(one, count), facts.enumerated_sensitivities(one, count)
@@ -51,7 +52,7 @@ def _ladder(facts: Enumerated, published: Published, data: Sequence[Any], *, exa
 
 
 def _reachable(
-    facts: Enumerated, published: Published, data: Sequence[Any], pairs: Pairs, *, exact: bool
+    facts: Enumerated[D], published: Published[D], data: Sequence[D], pairs: Pairs, *, exact: bool
 ) -> Iterator[str]:
     reached = [published.reachable(one) for one in data]
     for one, (lowest, highest) in zip(data, reached, strict=True):
@@ -71,7 +72,7 @@ def _at(values: Sequence[int], k: int) -> int:
     return values[min(k, len(values) - 1)]
 
 
-def _local(facts: Enumerated, statistic: Any, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
+def _local(facts: Enumerated[D], statistic: Any, data: Sequence[D], pairs: Pairs) -> Iterator[str]:
     proxies = [int(statistic.lipschitz_proxy(one)) for one in data]
     local = [int(statistic.local(one)) for one in data]
     changes = [int(statistic.local_sensitivity_change(proxy)) for proxy in range(statistic.most_lipschitz_proxy + 1)]
@@ -86,7 +87,7 @@ def _local(facts: Enumerated, statistic: Any, data: Sequence[Any], pairs: Pairs)
             yield "the local sensitivity moves further than its proxy allows"
 
 
-def _smooth(facts: Enumerated, published: Published, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
+def _smooth(facts: Enumerated[D], published: Published[D], data: Sequence[D], pairs: Pairs) -> Iterator[str]:
     for beta in BETAS:
         own = [float(published.smooth(one, beta)) for one in data]
         if any(bound < truth for bound, truth in zip(own, facts.local_sensitivities.tolist(), strict=True)):
@@ -95,10 +96,11 @@ def _smooth(facts: Enumerated, published: Published, data: Sequence[Any], pairs:
             yield "smooth bounds of neighbours differ by more than e^beta"
 
 
-def _levels(facts: Enumerated, function: Any, data: Sequence[Any], pairs: Pairs) -> Iterator[str]:
-    level = [int(function.level(one)) for one in data]
-    sensitivity = [int(function.levels.sensitivities[own - 1]) for own in level]
+def _levels(facts: Enumerated[D], function: Any, data: Sequence[D], pairs: Pairs) -> Iterator[str]:
+    level = [function.level(one) for one in data]
+    sensitivity = [function.levels.sensitivity(own) for own in level]
     if any(own < truth for own, truth in zip(sensitivity, facts.local_sensitivities.tolist(), strict=True)):
         yield "a level has less than the local sensitivity"
-    if any(level[there] not in function.levels.related(level[here]) for here, there in pairs):
+    distinct = {(level[here], level[there]) for here, there in pairs}
+    if any(not function.levels.are_related(here, there) for here, there in distinct):
         yield "neighbours stand on levels that are not related"

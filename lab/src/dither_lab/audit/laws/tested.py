@@ -12,7 +12,7 @@ from typing import Any
 from dither.mechanisms.mechanism import Mechanism, Prepared
 from dither.privacy import Loss
 from dither_lab.audit.checks import least_epsilon, within_rounding
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Listed, Noisy, Outputs
 from dither_lab.audit.laws.registry import TESTED, IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
@@ -30,7 +30,7 @@ def pass_chance(epsilon: Fraction, delta: Fraction, margin: int) -> float:
 class _Tested(IndependentLaw):
     """A refusal, or an answer once the margin has passed."""
 
-    def passes(self, prepared: Any, facts: Facts, data: Any) -> float:
+    def passes(self, prepared: Any, facts: Facts[D], data: D) -> float:
         """How often data like these pass the test."""
         margin = facts.margin(data, self.proposal(prepared))
         return pass_chance(prepared.test.epsilon, prepared.test.delta, margin)
@@ -40,13 +40,13 @@ class _Tested(IndependentLaw):
         """How far one change may move the value where the margin counts."""
 
     @abstractmethod
-    def mixed(self, prepared: Any, facts: Facts, data: Any) -> Mixed:
+    def mixed(self, prepared: Any, facts: Facts[D], data: D) -> Mixed:
         """The law of all that is released, before answers are clamped."""
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         laws: dict[int, Mixed] = {}
 
-        def law(data: Any) -> Mixed:
+        def law(data: D) -> Mixed:
             if id(data) not in laws:
                 laws[id(data)] = self.mixed(prepared, facts, data)
             return laws[id(data)]
@@ -68,12 +68,12 @@ class ProposeTestLaw(_Tested):
     def proposal(self, prepared: Any) -> int:
         return int(prepared.bound)
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         grid, value = facts.statistic.answers, facts.value(data)
         noisy = Noisy(value, float(prepared.scale), grid.low, grid.high)
         return Outputs((value,), (noisy,), 1.0 - self.passes(prepared, facts, data))
 
-    def mixed(self, prepared: Any, facts: Facts, data: Any) -> Mixed:
+    def mixed(self, prepared: Any, facts: Facts[D], data: D) -> Mixed:
         law, passed, value = Mixed(), self.passes(prepared, facts, data), facts.value(data)
         law.atoms[REFUSED] = 1.0 - passed
         rate = 1.0 / float(prepared.scale)
@@ -83,7 +83,7 @@ class ProposeTestLaw(_Tested):
             law.atoms[value + k] += passed * mass * math.exp(-rate * abs(k))
         return law
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, scale=prepared.scale * factor)  # type: ignore[no-any-return]
 
     def on_few_records(self, mechanism: Any, statistic: Any) -> Mechanism:
@@ -105,24 +105,24 @@ class StableLaw(_Tested):
     def proposal(self, prepared: Any) -> int:  # noqa: ARG002
         return 0
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         value = facts.value(data)
         return Outputs((value,), (Listed({value: 1.0}),), 1.0 - self.passes(prepared, facts, data))
 
-    def mixed(self, prepared: Any, facts: Facts, data: Any) -> Mixed:
+    def mixed(self, prepared: Any, facts: Facts[D], data: D) -> Mixed:
         law, passed = Mixed(), self.passes(prepared, facts, data)
         law.atoms[REFUSED] = 1.0 - passed
         law.atoms[facts.value(data)] += passed
         return law
 
 
-def by_delta(loss: Loss, pairs: list[Pair], delta_of: Callable[[Any, Any, float], float]) -> WorstPair:
+def by_delta(loss: Loss, pairs: list[Pair[D]], delta_of: Callable[[D, D, float], float]) -> WorstPair[D]:
     """The worst pair where the divergence at any epsilon is known."""
 
-    def delta_at(pair: Pair, epsilon: float) -> float:
+    def delta_at(pair: Pair[D], epsilon: float) -> float:
         return delta_of(pair[0], pair[1], epsilon)
 
-    def epsilon_between(pair: Pair) -> float:
+    def epsilon_between(pair: Pair[D]) -> float:
         return least_epsilon(lambda epsilon: delta_at(pair, epsilon), loss.delta, loss.epsilon)
 
     worst = max(pairs, key=lambda pair: delta_at(pair, loss.epsilon))

@@ -12,7 +12,7 @@ import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
 from dither.sensitivity.domain_histogram import HasDomainHistogram
-from dither_lab.audit.laws.facts import Facts
+from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Distribution, Listed, Noisy, Outputs
 from dither_lab.audit.laws.registry import IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.laws.tails import Floats
@@ -29,7 +29,7 @@ class HistogramLaw(IndependentLaw):
     proof = "counting_queries"
     vector = True
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         statistic: Any = facts.statistic
         values = tuple(int(value) for value in statistic.values(data))
         numbers = tuple(
@@ -38,24 +38,24 @@ class HistogramLaw(IndependentLaw):
         )
         return Outputs(values, numbers)
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         statistic: Any = facts.statistic
 
-        def loss(pair: Pair) -> Fraction:
+        def loss(pair: Pair[D]) -> Fraction:
             # The histogram is all that is released of the data; counts are functions of it.
             moved = zip(statistic.histogram(pair[0]), statistic.histogram(pair[1]), strict=True)
             return sum(abs(int(a) - int(b)) for a, b in moved) / Fraction(prepared.scale)
 
         return _worst(loss, pairs)
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, scale=prepared.scale * factor)  # type: ignore[no-any-return]
 
     def applies(self, statistic: Any) -> bool:
         return isinstance(statistic, HasDomainHistogram)
 
 
-def _worst(loss: Callable[[Pair], Fraction], pairs: list[Pair]) -> WorstPair:
+def _worst(loss: Callable[[Pair[D]], Fraction], pairs: list[Pair[D]]) -> WorstPair[D]:
     """The pair with the largest loss, which is attained far out; rounded down and up."""
     worst = max(pairs, key=loss)
     near = float(loss(worst))
@@ -101,7 +101,7 @@ class CubeLaw(IndependentLaw):
     proof = "counting_queries"
     vector = True
 
-    def outputs(self, prepared: Any, facts: Facts, data: Any) -> Outputs:
+    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         statistic: Any = facts.statistic
         values = tuple(int(value) for value in statistic.values(data))
         tail = _cube_tail(len(values))
@@ -111,17 +111,17 @@ class CubeLaw(IndependentLaw):
         )
         return Outputs(values, numbers)
 
-    def worst_pair(self, prepared: Any, facts: Facts, pairs: list[Pair]) -> WorstPair:
+    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         statistic: Any = facts.statistic
 
-        def loss(pair: Pair) -> Fraction:
+        def loss(pair: Pair[D]) -> Fraction:
             moved = zip(statistic.values(pair[0]), statistic.values(pair[1]), strict=True)
             # Far out along the coordinate that moves most the ratio of densities is this everywhere in a cell.
             return max(abs(int(a) - int(b)) for a, b in moved) / Fraction(prepared.scale)
 
         return _worst(loss, pairs)
 
-    def weakened(self, prepared: Any, factor: Any) -> Prepared:
+    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
         return replace(prepared, scale=prepared.scale * factor)  # type: ignore[no-any-return]
 
 

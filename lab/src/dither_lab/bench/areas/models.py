@@ -24,6 +24,8 @@ TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
 DELTA = 1e-6
 GUARANTEE = "epsilon 1, delta 1e-6 (peers: epsilon 1)"
 SLOPES = (2.0, -1.0)
+LEAST_ROBUST = 10_080
+"""The least number of records from which R_H plans three coefficients at epsilon 1."""
 REGRESSIONS = {
     "two features": (2, 0.0),
     "two features, 5% outliers": (2, 0.05),
@@ -69,6 +71,11 @@ def line(features: int, outliers: float, n: int, index: int, folder: Path) -> Da
     moved = rng.choice(n, int(outliers * n), replace=False)
     X[moved], y[moved] = -1.0, 5.0
     return {"X": X, "y": np.clip(y, -5, 5)}
+
+
+def share(answer: Any, data: Dataset) -> float:
+    """One for a refusal, 0 for an answer."""
+    return float(answer)
 
 
 def slope_error(answer: Any, data: Dataset) -> float:
@@ -231,6 +238,42 @@ def _sizes(quick: bool) -> list[Comparison]:
     ]
 
 
+def _three_coefficients(quick: bool) -> list[Comparison]:
+    """DL09's regressions with two features and an intercept, from the least number of records that R_H accepts."""
+    found, count = [], 6 if quick else 20
+    for n in (LEAST_ROBUST,) if quick else (LEAST_ROBUST, 20_000, 50_000, 70_000, 100_000):
+        options = {"epsilon": 1.0, "delta": DELTA}
+        methods = {"R_H": "robust", "DL09's R_S (ours)": "shortcut", "block medians (ours, auto)": "auto"}
+        for function, quantity, score in (
+            ("regression", "error", slope_error),
+            ("regression_refused", "share of refusals", share),
+        ):
+            ours, *others = (
+                Way(OURS, function, title, {**options, "method": method}) for title, method in methods.items()
+            )
+            refusals = function != "regression"
+            limit = Asked("error", 0.05 if refusals else 0.5, of="ours")
+            found.append(
+                Comparison(
+                    name=f"three coefficients/{n}{' refusals' if refusals else ''}",
+                    what=f"{'refusals' if refusals else 'slopes'} of DL09's R_H, {n:,} clean records, two features",
+                    data=Data(f"line 2 {n}", partial(line, 2, 0.0, n), count),
+                    ours=ours,
+                    others=tuple(others),
+                    measures=("error",) if refusals else ("error", "time"),
+                    guarantee=GUARANTEE,
+                    neighbours=CHANGE_ONE,
+                    score=score,
+                    quantity=quantity,
+                    effort=Effort(count, 1, 0.0),
+                    asked=(limit,) if n == LEAST_ROBUST else (),
+                    series=None if refusals or quick else "R_H, three coefficients",
+                    size=None if refusals or quick else n,
+                )
+            )
+    return found
+
+
 def _growth(quick: bool) -> list[Comparison]:
     return [
         Comparison(
@@ -258,6 +301,7 @@ def comparisons(quick: bool) -> list[Comparison]:
         *_consensus(quick),
         *_regressions(quick),
         *_sizes(quick),
+        *_three_coefficients(quick),
         *_growth(quick),
     ]
 

@@ -100,6 +100,35 @@ def _errors(quick: bool) -> list[Comparison]:
     return found
 
 
+def _by_mechanism(quick: bool) -> list[Comparison]:
+    """The default draw of a median beside noise by largest local sensitivities (COQ17) and by smooth sensitivity."""
+    count = 8 if quick else 20
+
+    def way(label: str, manner: str, name: str) -> Way:
+        return Way(OURS, "quantile", label, {**_options(name, 0.5, 1.0), "manner": manner})
+
+    return [
+        Comparison(
+            name=f"median by mechanism/{name}",
+            what=f"median of {INPUTS[name]}, by mechanism",
+            data=Data(f"quantiles {name}", partial(records, name), count),
+            ours=way("inverse draw", "auto", name),
+            others=(
+                way("largest local, bounds in steps of 9/8", "largest_local", name),
+                way("largest local, one bound of 2,000", "one bound", name),
+                way("smooth", "smooth", name),
+            ),
+            measures=("error", "time"),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            score=scored(0.5),
+            unit="dollars",
+            effort=Effort(count, 10 if quick else 80, 0.15),
+        )
+        for name in "ab"
+    ]
+
+
 def _several(quick: bool) -> Comparison:
     def make(index: int, folder: Path) -> Dataset:
         return {"x": np.clip(np.random.default_rng([9, index]).lognormal(11, 0.6, 10_000), 0, 1e6)}
@@ -201,8 +230,8 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, several quantiles at once, ranges without bounds, times against sizes."""
-    return [*_errors(quick), _several(quick), *_without_bounds(quick), *_growth(quick)]
+    """Errors, mechanisms of a median, several quantiles at once, ranges without bounds, times against sizes."""
+    return [*_errors(quick), *_by_mechanism(quick), _several(quick), *_without_bounds(quick), *_growth(quick)]
 
 
 AREA = Area("quantiles", "Order statistics", comparisons)

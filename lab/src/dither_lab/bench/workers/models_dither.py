@@ -120,6 +120,12 @@ def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], An
     return work
 
 
+def regression_refused(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """1 if the release is refused, else 0."""
+    work = regression(options, data)
+    return lambda: float(work() is None)
+
+
 def plain_regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
     """Least squares, not private."""
     design, y = np.column_stack([np.ones(len(data["y"])), data["X"]]), data["y"]

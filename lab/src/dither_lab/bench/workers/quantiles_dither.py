@@ -12,6 +12,8 @@ from dither.sources.column import Column, read_column, shape_of
 MANNERS: dict[str, dict[str, Any]] = {
     "auto": {"mechanism": "auto"},
     "smooth": {"mechanism": "smooth", "noise": "power_law"},
+    "largest_local": {"mechanism": "largest_local"},
+    "one bound": {"mechanism": dt.LargestLocal(levels=dt.Margin(bound=2_000))},
 }
 
 

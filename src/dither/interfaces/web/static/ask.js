@@ -43,7 +43,7 @@ export async function askView(dataset, me) {
       pay.focus({ preventScroll: true });
     },
   });
-  const again = h("input", { type: "checkbox", name: "again" });
+  const again = h("input", { type: "checkbox", name: "again", onchange: changed });
   const { form, question, assumptions } = builder(dataset, me, (budget.own ?? budget).left, changed);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -87,7 +87,7 @@ export async function askView(dataset, me) {
     const mine = (turn += 1);
     try {
       const [asked, assumed] = [question(), assumptions()];
-      const payload = await api.quote(dataset.name, { ...asked, ...assumed });
+      const payload = await api.quote(dataset.name, { ...asked, ...assumed, again: again.checked });
       if (mine !== turn || !form.isConnected) return;
       quoted = { asked: { ...asked, ...chosenCalibration(payload, assumed) }, payload };
       fill(slot.problem);
@@ -165,7 +165,7 @@ export async function askView(dataset, me) {
     h("div", { class: "actions" }, pay),
     h("p"),
     h("label", { class: "check" }, again, "a fresh answer, even if this was answered before"),
-    h("p", { class: "fine" }, "A question that was answered is answered again from the store, free."),
+    h("p", { class: "fine" }, "A question that was answered is answered again from the store, free; so is a count of bins of a stored histogram."),
   );
   new IntersectionObserver(([seen]) => {
     peek.hidden = seen.isIntersecting;
@@ -177,7 +177,8 @@ export async function askView(dataset, me) {
 function chosenCalibration(payload, assumed) {
   const names = new Set(payload.quotes.map((one) => one.mechanism));
   const [name] = names;
-  return assumed.prior && names.size === 1 && name !== "public" ? { mechanism: name } : {};
+  const free = payload.quotes.some((one) => one.derived_from !== undefined);
+  return assumed.prior && names.size === 1 && name !== "public" && !free ? { mechanism: name } : {};
 }
 
 /** Answers come at a time that everybody knows: it depends on the clock, not on the data. */

@@ -117,6 +117,7 @@ function columnsTable(dataset) {
 }
 
 function valuesText(column) {
+  if (column.bounds === "none") return "no bounds";
   if (column.bounds)
     return `${formatted(column.bounds[0])} to ${formatted(column.bounds[1])}${column.step ? `, step ${column.step}` : ""}`;
   if (column.type === "boolean") return "true or false";

@@ -120,7 +120,11 @@ function fineprint(release, sure) {
       : ` Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`;
   const lacking =
     release.reason && !release.refused ? ` ${release.reason[0].toUpperCase()}${release.reason.slice(1)}.` : "";
-  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}${lacking}`;
+  const derived =
+    release.derived_from === undefined
+      ? ""
+      : ` Free: computed from ${release.derived_from ? `the release of charge ${release.derived_from}` : "a release that another paid for"}.`;
+  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}${lacking}${derived}`;
 }
 
 function scaleOf(rows, fromZero) {

@@ -56,6 +56,12 @@ function oneQuote(quote, several) {
       quote.bar !== null && quote.bar !== undefined
         ? [h("dt", {}, "Interval, about"), h("dd", {}, errors(quote.bar, quote.labels))]
         : null,
+      quote.floor !== undefined
+        ? [
+            h("dt", {}, "Floor"),
+            h("dd", {}, `± ${rough(quote.floor)}: no private answer expects less on such data and on their neighbours`),
+          ]
+        : null,
       known
         ? [
             h("dt", {}, "This is"),
@@ -85,7 +91,7 @@ function oneQuote(quote, several) {
           "Tell what you know already about the values, below your question, for an estimate instead.",
         )
       : null,
-    quote.assumptions?.length ? h("p", { class: "fine" }, `Assumed: ${quote.assumptions.join("; ")}.`) : null,
+    quote.assumptions?.length ? h("p", { class: "fine" }, `${quote.derived_from === undefined ? "Assumed: " : ""}${quote.assumptions.join("; ")}.`) : null,
   );
 }
 

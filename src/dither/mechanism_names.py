@@ -1,0 +1,22 @@
+"""The names of the mechanisms, for type checkers.
+
+Written by `make api` from the registries: do not edit.
+"""
+
+from typing import Literal, TypeAlias
+
+MechanismName: TypeAlias = Literal[
+    "auto",
+    "inverse",
+    "k_norm",
+    "ladder",
+    "largest_local",
+    "noisy_histogram",
+    "noisy_local",
+    "propose_test",
+    "smooth",
+    "smoothed_ladder",
+    "stable",
+    "worst_case",
+]
+"""The registered mechanisms, and "auto"."""

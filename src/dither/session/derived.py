@@ -1,0 +1,444 @@
+"""Counting queries that a stored histogram answers at no loss (V17 Theorem 2.9), by post-processing.
+
+Whether it does is decided by the question, the schema and what the ledger stores: by nothing that is private.
+Proof: docs/proofs/counting_queries.md, section 5.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import functools
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from dither.answer import released
+from dither.errors import DitherError
+from dither.ledger.book import Ledger
+from dither.ledger.entries import Body, Entry, canonical
+from dither.mechanisms.noise_intervals import laplace_sum_half_width, laplace_sum_masses, missed_share
+from dither.mechanisms.worst_case import ScaledVector
+from dither.privacy import Loss, Neighbours
+from dither.queries.free_counts import FreeCountPlan
+from dither.queries.plan import Plan, Result
+from dither.queries.totals import Count
+from dither.queries.vectors import Histogram
+from dither.queries.workloads import CountingQueries
+from dither.quotes.quote import UPPER_BOUND, Quote
+from dither.release import Counted, Release, derived_text
+from dither.session.forms import VERSION
+from dither.session.plan import TablePlan, plan
+from dither.sources.predicates import Both, Compare, Constant, Either, Missing, Predicate
+from dither.sources.schema import Schema
+from dither.sources.types import Boolean, Category, Date, Measured
+
+if TYPE_CHECKING:
+    from dither.ledger.entries import Stored
+    from dither.session.account import Planned
+    from dither.typing import AskOptions, GroupKey
+
+Point: TypeAlias = Constant | None
+"""A value of a column that stands for all that no edge and no condition tells apart from it; None: missing."""
+MOST_CONDITIONS = 4
+"""Filters with more conditions besides those on the histogram's column are not compared in every order."""
+ELSEWHERE = "\x00"
+"""Stands for all texts that are named nowhere: no source stores it."""
+
+
+@dataclass(frozen=True)
+class StoredHistogram:
+    """A histogram that was paid for: its question and its release."""
+
+    charge: Entry
+    """The charge that paid for it."""
+    source: str | None
+    """The mark of the source that was read."""
+    text: str
+    """The question in the form that the ledger keeps."""
+    query: Histogram
+    where: str | None
+    options: AskOptions
+    """Its loss, mechanism, noise and confidence."""
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DerivedPlan(Plan[tuple[int, ...]]):
+    """Sums of bins of a stored histogram: post-processing, which has no privacy loss."""
+
+    label: str
+    counts: tuple[FreeCountPlan, ...]
+    is_family: bool
+    """Whether the answer is a tuple."""
+    confidence: float | None
+    neighbours: Neighbours
+    mechanism: str
+    noise: str
+    missing: Counted
+    labels: tuple[str, ...] | None
+    derived_from: int
+    loss = Loss(0.0)
+
+    def run(self, records: tuple[int, ...]) -> Result:
+        """``records``: the released counts of the bins, which are public."""
+        each = [one.run(records) for one in self.counts]
+        if not self.is_family:
+            return each[0]
+        ends = None if self.confidence is None else tuple(one.interval for one in each)
+        return Result(tuple(one.value for one in each), ends)
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a stored histogram answers a question: a plan for each group."""
+
+    histogram: StoredHistogram
+    asked: TablePlan
+    scale: Fraction
+    groups: tuple[tuple[dict[str, GroupKey] | None, DerivedPlan], ...]
+
+    @property
+    def entry(self) -> int:
+        """The charge that paid for the histogram."""
+        return self.histogram.charge.number
+
+    @property
+    def variance(self) -> Fraction:
+        """What stored histograms are compared by: the most noise in a count, up to a constant."""
+        return self.scale**2 * max(one.terms for _, plan in self.groups for one in plan.counts)
+
+    def releases(self) -> list[Release]:
+        """The answers, one for each group."""
+        return [released(one, one.run(self.histogram.values), group) for group, one in self.groups]
+
+    def quote(self, fresh: Quote, entry: int | None = None) -> Quote:
+        """The quote of the free answer, which names what a fresh one would cost.
+
+        entry: what is named instead of the number of the charge.
+        """
+        number = self.entry if entry is None else entry
+        terms = [max(one.terms for one in each) for each in zip(*(plan.counts for _, plan in self.groups), strict=True)]
+        missed = missed_share(fresh.confidence) or Fraction(1, 20)
+        if self.groups[0][1].is_family and isinstance(self.asked.query, CountingQueries) and self.asked.query.joint:
+            missed /= len(terms)
+        widths = [float(laplace_sum_half_width(self.scale, one, missed)) for one in terms]
+        errors = [_expected(self.scale, one) for one in terms]
+        family = self.groups[0][1].is_family
+        expected, bound = (tuple(one) if family else one[0] for one in (errors, widths))
+        again = f"a fresh answer (again=True, --again) spends {fresh.loss}, expected error {fresh.worst_expected:,.4g}"
+        return dataclasses.replace(
+            fresh,
+            loss=Loss(0.0),
+            expected_error=expected,
+            bound=bound,
+            half_width=None if self.asked.confidence is None else bound,
+            mechanism=self.groups[0][1].mechanism,
+            noise=self.groups[0][1].noise,
+            kind=UPPER_BOUND,
+            attained=True,
+            prior=None,
+            floor=None,
+            alternatives={},
+            assumptions=(f"free: {derived_text(number)}; {again}",),
+            derived_from=number,
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _expected(scale: Fraction, terms: int) -> float:
+    masses = laplace_sum_masses(scale, terms)
+    return 2.0 * math.fsum(place * float(one) for place, one in enumerate(masses))
+
+
+class StoredHistograms:
+    """The histograms that a ledger stores of a dataset; read as far as the ledger has grown."""
+
+    def __init__(self, ledger: Ledger, dataset: str) -> None:
+        self._ledger, self._dataset = ledger, dataset
+        self._head, self._version = 0, 0
+        self._known: list[StoredHistogram] = []
+        self._lock = threading.Lock()
+        self.is_visible: Callable[[Entry], bool] = lambda _: True
+        """Whether the answer of a charge may be known; a server hides answers until their time has come."""
+
+    def all(self) -> list[StoredHistogram]:
+        """All of the present version of the data, oldest first."""
+        with self._lock:
+            read = self._ledger.releases_of(self._dataset, Histogram.name, after=self._head)
+            if read.version != self._version:
+                self._known, self._version = [], read.version
+            self._known = [*self._known, *(one for each in read.found for one in _histograms(*each))]
+            self._head, known = read.head, self._known
+        return [one for one in known if self.is_visible(one.charge)]
+
+    def answering(self, asked: Planned, *, entry: int | None = None) -> Derivation | None:
+        """How the stored histogram with the least noise, of several the newest, answers a plan; None if none does.
+
+        entry: only the histogram of this charge.
+        """
+        if not isinstance(asked, TablePlan) or not _may_be_derived(asked):
+            return None
+        listed = [one for one in self.all() if entry is None or one.charge.number == entry]
+        found = [one for stored in reversed(listed) if (one := derivation(asked, stored)) is not None]
+        return min(found, key=lambda one: one.variance, default=None)
+
+
+def _histograms(charge: Entry, body: Body) -> Iterator[StoredHistogram]:
+    """The histograms of a charge; of questions in another form, or without an answer, none."""
+    questions, answers = charge.body["question"].get("questions"), body["release"].get("answers")
+    if not isinstance(questions, list) or not isinstance(answers, list) or len(questions) != len(answers):
+        return
+    for form, answered in zip(cast("list[Stored]", questions), answers, strict=True):
+        asked = form.get("query", {}) if isinstance(form, dict) and form.get("version") == VERSION else {}
+        if asked.get("name") != Histogram.name or form["by"] or len(answered) != 1 or not answered[0]["value"]:
+            continue
+        given = {name: one for name, one in asked.items() if name != "name"}
+        if "edges" in given:
+            given["edges"] = [Fraction(one) for one in given["edges"]]
+        if given.get("nulls") is not None:
+            given["nulls"] = Fraction(given["nulls"])
+        names = ("epsilon", "delta", "mechanism", "noise", "confidence")
+        options = cast("AskOptions", {name: form[name] for name in names})
+        values = tuple(answered[0]["value"])
+        yield StoredHistogram(
+            charge, body.get("source"), canonical(form), Histogram(**given), form["where"], options, values
+        )
+
+
+def _may_be_derived(asked: TablePlan) -> bool:
+    """Whether a question is one that post-processing may answer: a count with nothing chosen about its noise."""
+    # A person's rows are cut after filtering, so with people who own several the counts are of other records.
+    chosen = asked.asked["mechanism"], asked.asked["noise"]
+    if asked.schema.unit is not None or asked.finder is not None or chosen != ("auto", "auto"):
+        return False
+    return not asked.costs_nothing and _family(asked) is not None
+
+
+def derivation(asked: TablePlan, stored: StoredHistogram) -> Derivation | None:
+    """How one stored histogram answers a plan, by public facts; None if it does not."""
+    family = _family(asked)
+    if family is None:
+        return None
+    column = str(stored.query.column)
+    if column not in asked.schema.columns:
+        return None
+    for own, shared in _split(family.conditions, column):
+        predicate = None if not shared else shared[0] if len(shared) == 1 else Both(tuple(shared))
+        if stored.where == (None if predicate is None else str(predicate)):
+            planned = _planned_again(asked.schema, stored, predicate)
+            if planned is not None:
+                return _derived(asked, stored, planned, family, own)
+    return None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Counting queries: which records are counted at all, the column and the bins that tell them apart, if any."""
+
+    conditions: tuple[Predicate, ...]
+    domain: Histogram | None
+    queries: tuple[tuple[bool, ...], ...]
+    """For each query the bins of ``domain`` that it counts; of one count without bins a single one."""
+
+
+def _family(asked: TablePlan) -> Family | None:
+    conditions = () if asked.predicate is None else _conjuncts(asked.predicate)
+    if isinstance(asked.query, Count):
+        flag = asked.query.column
+        if flag is None:
+            return Family(conditions, None, ((True,),))
+        true: Predicate = Compare(flag, "=", 1)
+        declared = asked.schema.columns[flag]
+        if isinstance(declared, Boolean) and declared.missing == 1 and not declared.drops_nulls:
+            true = Either((true, Missing(flag)))
+        return Family((*conditions, true), None, ((True,),))
+    if isinstance(asked.query, CountingQueries) and (domain := asked.query.domain) is not None:
+        return Family(conditions, domain, asked.query.bins_of_queries())
+    return None
+
+
+def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    if not isinstance(predicate, Both):
+        return (predicate,)
+    return tuple(one for part in predicate.parts for one in _conjuncts(part))
+
+
+def _split(
+    conditions: Sequence[Predicate], column: str
+) -> Iterator[tuple[tuple[Predicate, ...], tuple[Predicate, ...]]]:
+    """Conditions on the histogram's column alone, and those that must be its filter, in every order."""
+    own = tuple(one for one in conditions if set(one.columns()) == {column})
+    rest = tuple(one for one in conditions if set(one.columns()) != {column})
+    if len(rest) <= MOST_CONDITIONS:
+        yield from ((own, order) for order in itertools.permutations(rest))
+    else:
+        yield own, rest
+    if own:
+        yield (), tuple(conditions)
+
+
+def _planned_again(schema: Schema, stored: StoredHistogram, predicate: Predicate | None) -> TablePlan | None:
+    """The plan of a stored histogram, if it is planned today as it was: then its noise is known."""
+    try:
+        planned = plan(stored.query, schema, where=predicate, **stored.options)
+    except (DitherError, TypeError, ValueError):
+        return None
+    laplace = isinstance(planned.released_by, ScaledVector) and planned.released_by.law.name == "laplace"
+    return planned if laplace and canonical(planned.asked) == stored.text else None
+
+
+def _derived(
+    asked: TablePlan, stored: StoredHistogram, planned: TablePlan, family: Family, own: tuple[Predicate, ...]
+) -> Derivation | None:
+    prepared, histogram = planned.released_by, planned.query
+    if not isinstance(prepared, ScaledVector) or not isinstance(histogram, Histogram):
+        return None
+    column, schema = str(histogram.column), asked.schema
+    if len(prepared.statistic.global_sensitivities) != len(stored.values):
+        return None
+    if family.domain is not None and family.domain.column != column:
+        return None
+    scale = max(prepared.statistic.global_sensitivities) * prepared.unit
+    whole = planned.expected_rows  # of all rows, where their number is public
+    groups = []
+    for group, condition in _groups(asked, column):
+        chosen = _chosen_bins(schema, histogram, family, (*own, *condition))
+        if chosen is None:
+            return None
+        groups.append((group, _plan_of(asked, prepared, scale, whole, chosen, stored.charge.number)))
+    return Derivation(stored, asked, scale, tuple(groups)) if groups else None
+
+
+def _groups(asked: TablePlan, column: str) -> Iterator[tuple[dict[str, GroupKey] | None, tuple[Predicate, ...]]]:
+    """The groups of a question with the conditions that they are; groups by another column have one that never is."""
+    if not asked.by:
+        yield None, ()
+    elif asked.by == (column,) and isinstance(asked.schema.columns[column], Category):
+        for key in asked.schema.columns[column].keys(column):
+            yield {column: key}, (Compare(column, "=", key),)
+
+
+def _plan_of(
+    asked: TablePlan,
+    prepared: ScaledVector,
+    scale: Fraction,
+    whole: int | None,
+    chosen: tuple[tuple[bool, ...], ...],
+    entry: int,
+) -> DerivedPlan:
+    joint = isinstance(asked.query, CountingQueries) and asked.query.joint
+    missed = missed_share(asked.confidence)
+    each = missed / len(chosen) if missed is not None and joint else missed
+    noise, mechanism = prepared.noise_name, "worst_case"
+    counts = tuple(
+        FreeCountPlan(asked.label, one, whole, scale, each, asked.neighbours, mechanism, noise, asked.schema.most_rows)
+        for one in chosen
+    )
+    return DerivedPlan(
+        label=asked.label,
+        counts=counts,
+        is_family=isinstance(asked.query, CountingQueries),
+        confidence=asked.confidence,
+        neighbours=asked.neighbours,
+        mechanism=mechanism,
+        noise=noise,
+        missing=asked.missing,
+        labels=asked.labels,
+        derived_from=entry,
+    )
+
+
+def _chosen_bins(
+    schema: Schema, histogram: Histogram, family: Family, conditions: tuple[Predicate, ...]
+) -> tuple[tuple[bool, ...], ...] | None:
+    """For each query the bins of the histogram that it counts; None where a bin holds records of both sorts.
+
+    All values of the column fall into finitely many classes that neither edges nor conditions tell apart; one point of
+    each is looked at, and a missing value.
+    """
+    column = str(histogram.column)
+    bins = len(histogram.bin_labels)
+    found: list[set[int | None]] = [set() for _ in range(bins)]
+    for point in _points(schema, histogram, family.domain, conditions):
+        counted = all(one.holds({column: point}) is True for one in conditions)
+        domain = family.domain
+        place = None if not counted else 0 if domain is None else _bin(schema, domain, point)
+        held = _bin(schema, histogram, point)
+        if held is not None:
+            found[held].add(place)
+        elif place is not None:
+            return None  # the histogram left out what is counted
+    if any(len(one) > 1 for one in found):
+        return None
+    places = [next(iter(one), None) for one in found]
+    return tuple(tuple(place is not None and one[place] for place in places) for one in family.queries)
+
+
+def _bin(schema: Schema, histogram: Histogram, point: Point) -> int | None:
+    """The bin of a value; None where records without a value are left out."""
+    declared = schema.columns[str(histogram.column)]
+    if point is None and declared.drops_nulls:
+        return None
+    if histogram.edges is None:
+        names = histogram.names
+        return names.index(point) if isinstance(point, str) and point in names else len(names)
+    missing = histogram.missing_in(schema)
+    value = missing if point is None else point
+    if not isinstance(value, (int, float)):
+        raise RuntimeError("bins between edges are bins of numbers")
+    return bisect.bisect_right(histogram.cuts[1:-1], value)
+
+
+def _points(
+    schema: Schema, histogram: Histogram, domain: Histogram | None, conditions: tuple[Predicate, ...]
+) -> Iterator[Point]:
+    """One value of each class, and a missing one."""
+    yield None
+    declared = schema.columns[str(histogram.column)]
+    constants: set[Constant] = {one for condition in conditions for one in condition.constants()}
+    for one in (histogram,) if domain is None else (histogram, domain):
+        constants |= set(one.names) if one.edges is None else set(one.cuts[1:-1])
+    if not isinstance(declared, Measured):
+        yield from (str(one) for one in constants)
+        yield ELSEWHERE
+        return
+    if isinstance(declared, Boolean):
+        yield from (0, 1)
+        return
+    cuts = sorted({float(one) for one in constants})
+    yield from cuts if not isinstance(declared, Date) else (one for one in cuts if one.is_integer())
+    for low, high in itertools.pairwise([-math.inf, *cuts, math.inf]):
+        between = _between(low, high, whole=isinstance(declared, Date))
+        if between is not None:
+            yield between
+
+
+def _between(low: float, high: float, *, whole: bool) -> float | None:
+    """A number strictly between two; of days a whole one.  None if there is none."""
+    if math.isinf(low) and math.isinf(high):
+        return 0.0
+    if math.isinf(low) or math.isinf(high):
+        return math.nextafter(high, low) if not whole and math.isinf(low) else _beyond(low, high, whole=whole)
+    if whole:
+        middle = float(math.floor(low) + 1)
+        return middle if middle < high else None
+    between = math.nextafter(low, high)
+    return between if between < high else None
+
+
+def _beyond(low: float, high: float, *, whole: bool) -> float:
+    """A number before the first of all cuts, or behind the last."""
+    if math.isinf(low):
+        return float(math.ceil(high) - 1)
+    return float(math.floor(low) + 1) if whole else math.nextafter(low, high)
+
+
+def derived_quotes(histograms: StoredHistograms, plans: Sequence[Planned], quotes: Sequence[Quote]) -> list[Quote]:
+    """Quotes as they are where stored histograms answer some of the questions."""
+    found = [histograms.answering(one) for one in plans]
+    return [one if how is None else how.quote(one) for one, how in zip(quotes, found, strict=True)]

@@ -1,0 +1,120 @@
+"""One record decides neither about errors nor about how others are read."""
+
+import itertools
+import pathlib
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import dither as dt
+from dither.errors import DitherError
+
+ASKED = {
+    "median": lambda data: dt.median(data, bounds=(0, 10), epsilon=1.0),
+    "mean": lambda data: dt.mean(data, bounds=(0, 10), epsilon=1.0),
+    "count": lambda data: dt.count(data, epsilon=1.0),
+    "histogram": lambda data: dt.histogram(data, edges=[0, 5, 10], epsilon=1.0),
+}
+
+
+def outcome(asked, data):
+    """What somebody sees who asks: an answer, or which error."""
+    try:
+        asked(data)
+    except DitherError as error:
+        return str(error)
+    return "answered"
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("entry", [[1.0], np.array([1.0])], ids=["list", "array"])
+def test_lists_of_lists(name, entry):
+    """Neighbours: every entry is a list of one number, and one of them is missing or a number instead."""
+    outcomes = {outcome(ASKED[name], [entry] * 99 + [last]) for last in (entry, None, 1.0, [1.0, 2.0])}
+    assert len(outcomes) == 1, outcomes
+
+
+class Endless:
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, place):
+        if place > 100_000:
+            raise BaseException("read without end")
+        return 1.0
+
+
+def test_a_row_without_end():
+    """What says that it has two entries is read no further."""
+    rows = [[1.0, 2.0]] * 50 + [Endless()]
+    assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
+
+
+@pytest.mark.parametrize("word", ["true", "t", "yes", "2"])
+def test_truth_values_of_texts(word, tmp_path: pathlib.Path):
+    """A text is read in one way, whatever holds it (docs/schema.md says everywhere)."""
+    entries = [word] * 50 + ["false"] * 50
+    (tmp_path / "flags.csv").write_text("\n".join(["flag", *entries]) + "\n")
+    how = {"epsilon": 100.0, "confidence": None}
+    found = {}
+    for name, source in {
+        "csv": tmp_path / "flags.csv",
+        "list": {"flag": entries},
+    }.items():
+        session = dt.open(source, columns={"flag": dt.Boolean()}, rows=100, budget=dt.Budget(1_000.0))
+        found[name] = session.ask(dt.Count("flag"), **how).value
+    found["dt.count"] = dt.count(entries, **how).value
+    assert all(one == other for one, other in itertools.pairwise(found.values())), found
+
+
+def raising(error, name="__array__"):
+    """An entry that raises an error where it is looked at in this way."""
+
+    def looked_at(*_, **__):
+        raise error
+
+    return type(
+        "Entry", (), {name: looked_at, "__len__": lambda _: 2} if name == "__getitem__" else {name: looked_at}
+    )()
+
+
+LOOKED_AT = {
+    "array": lambda: raising(RuntimeError("the record's own words")),
+    "interface": type("Entry", (), {"__array_interface__": property(lambda _: {}["record"])}),
+    "item": lambda: raising(RuntimeError("the record's own words"), "__getitem__"),
+    "exit": lambda: raising(SystemExit(3)),
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_an_entry_that_raises(name):
+    """In lists of entries and of rows, for programs and for means."""
+    entry, how = LOOKED_AT[name](), {"bounds": (0, 10), "executor": "trusted", "blocks": 10, "epsilon": 1.0}
+    for others in (1.0, [1.0, 2.0]):
+        data = [others] * 199 + [entry]
+        assert dt.sample_and_aggregate(data, lambda _: 1.0, **how).value is not None
+    assert dt.mean([1.0] * 199 + [entry], bounds=(0, 10), epsilon=1.0).value is not None
+    rows = [[1.0, 2.0]] * 199 + [entry]
+    assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
+
+
+def test_a_long_text_does_not_widen_the_others():
+    """A block of texts needs memory for its texts, not for the longest of them once for each record."""
+    data = ["a"] * 199 + ["x" * 1_000_000]
+    tracemalloc.start()
+    try:
+        dt.sample_and_aggregate(data, lambda _: 1.0, bounds=(0, 10), executor="trusted", blocks=2, epsilon=1.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000, f"{peak / 1e6:.0f} MB"
+
+
+@pytest.mark.parametrize(("version", "true"), [(1, 100), (2, 300)])
+def test_version_1_keeps_its_reading(version, true, tmp_path: pathlib.Path):
+    """docs/schema.md: version 1 is the reading of dither 0.1.0, which stays as it is; it knew 0 and 1 in CSV files."""
+    (tmp_path / "v.csv").write_text("flag\n" + "2\n0.5\n1\n0\n" * 100)
+    sections = '[dataset]\nsource = "v.csv"\nrows = 400\n[budget]\nepsilon = 1000\n[columns.flag]\ntype = "boolean"\n'
+    (tmp_path / "v.toml").write_text(f"version = {version}\n{sections}")
+    assert dt.open(tmp_path / "v.toml").ask(dt.Count("flag"), epsilon=100.0, confidence=None).value == true
