@@ -193,6 +193,39 @@ def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
             assert data.total(50, truth.records - 80) == truth.total(50, truth.records - 80)
 
 
+@pytest.mark.parametrize(
+    ("query", "scans"),
+    [
+        (dt.Mean("v"), 1),
+        (dt.Variance("v"), 1),
+        (dt.Median("v"), 3),
+        (dt.Maximum("v"), 3),
+        (dt.IQR("v"), 3),
+        (dt.TrimmedMean("v", trim=0.1), 3),
+    ],
+)
+def test_a_table_is_read_a_few_times_at_most(query, scans, monkeypatch):
+    """Totals in one pass; ranks by a sample, one pass that counts (and sums) and one that fetches, however many.
+
+    A bracket is too narrow with a chance of less than 1e-3, and is then counted once more, much wider.
+    """
+    from dither.sources import windows
+    from dither.sources.engines.duckdb import DuckDB
+
+    monkeypatch.setattr(windows, "FEW_ROWS", 10)
+    n = 400_000
+    frame = pa.table({"v": np.random.default_rng(5).lognormal(3, 1, n)})
+    opened = dt.open(frame, columns={"v": dt.Real(0, 300)}, rows=n, budget=dt.Budget(100.0))
+    statements = []
+    for name in ("rows", "arrays"):
+        inner = getattr(DuckDB, name)
+        monkeypatch.setattr(
+            DuckDB, name, lambda self, query, inner=inner: (statements.append(query), inner(self, query))[1]
+        )
+    opened.ask(query, epsilon=5.0)
+    assert scans <= len(statements) <= scans + (scans > 1)
+
+
 def test_thresholds_replace_rounding():
     """The least double that rounds to a step: its neighbour below does not."""
     for grid in (dt.Real(0, 600_000).grid, dt.Real(-3, 7, step=0.001).grid, dt.Integer(0, 100).grid):

@@ -38,11 +38,11 @@ class TableRecords:
         return "TableRecords(<private>)"
 
     def columns(
-        self, column: str | None, grid: Grid, missing: int, *, near: tuple[float, ...], width: int
+        self, column: str | None, grid: Grid, missing: int, *, near: tuple[float, ...], width: int, summed: bool
     ) -> Sequence[EngineColumn]:
-        """One column on a grid, as windows of ``width`` ranks near some shares and totals."""
+        """One column on a grid, as windows of ``width`` ranks near some shares and totals, or sums between ranks."""
         columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows)
-        columns.shares, columns.width = near, width
+        columns.shares, columns.width, columns.summed = near, width, summed
         return columns.each()
 
     def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[BinnedRecords]:

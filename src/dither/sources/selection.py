@@ -25,8 +25,10 @@ from dither.sources.schema import Schema
 from dither.sources.types import Boolean, Category, Date, Measured
 
 MOST_GROUPS = 20_000
-VALUE, GROUP, LOW, HIGH = "x", "i", "a", "b"
-"""Names inside our own queries: a record's number, its group, and the group's bracket."""
+_MOST_EXACT_STEPS = 1 << 49
+"""Products of a size and up to so many steps, and their quotients, err by at most an eighth of a step."""
+VALUE, GROUP = "x", "i"
+"""Names inside our own queries: a record's number and its group."""
 _COUNT = exp.Count(this=exp.Star())
 
 
@@ -208,24 +210,28 @@ class Selection:
         name: str | None,
         grid: Grid | None,
         missing: float | None,
-        brackets: dict[int, tuple[float, float]] | None = None,
+        brackets: dict[int, tuple[float, ...]] | None = None,
         fraction: float | None = None,
     ) -> exp.Select:
-        """``FROM`` the records joined with their groups, nothing selected yet.  ``brackets`` limits the groups."""
+        """``FROM`` the records joined with their groups, nothing selected yet.
+
+        ``brackets``: the numbers of each group that are called ``end_name(0)``, ``end_name(1)``, ...; no other groups.
+        """
         records = self.records(name, grid, missing, fraction).subquery("t")
         if not self.by:
             if brackets is None:
                 return exp.Select().from_(records)
-            low, high = brackets[0]
-            with_ends = exp.select(exp.alias_(double_literal(low), LOW), exp.alias_(double_literal(high), HIGH), "t.*")
+            ends = [exp.alias_(double_literal(end), end_name(place)) for place, end in enumerate(brackets[0])]
+            with_ends = exp.select(*ends, "t.*")
             return exp.Select().from_(with_ends.from_(records).subquery("t"))
         return self._in_groups(records, brackets)
 
-    def _in_groups(self, records: exp.Expr, brackets: dict[int, tuple[float, float]] | None = None) -> exp.Select:
+    def _in_groups(self, records: exp.Expr, brackets: dict[int, tuple[float, ...]] | None = None) -> exp.Select:
         """``FROM`` records t with keys k0, k1, ... joined with the groups g that they belong to."""
         if not self.by:
             return exp.Select().from_(records)
-        names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *([] if brackets is None else [LOW, HIGH])]
+        ends = len(next(iter(brackets.values()))) if brackets else 0
+        names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *(end_name(place) for place in range(ends))]
         listed = self.engine.values(
             [
                 (index, *key, *(() if brackets is None else brackets[index]))
@@ -247,12 +253,12 @@ class Selection:
         """A number that is not NULL, rounded to the grid and clamped as ``Grid.quantise`` does it, step by step."""
         low, high = grid.ends
         size = _size(grid)
-        # Clamped before it is divided and zero where it is tiny: PostgreSQL raises errors on overflow and underflow.
-        inside = _between(value, (low - 1) * size, (high + 1) * size)
-        rounded = self.engine.half_even(exp.Div(this=inside, expression=double_literal(size), typed=True))
-        tiny = exp.LT(this=exp.Abs(this=value.copy()), expression=double_literal(size / 4))
-        settled = exp.case().when(tiny, double_literal(0.0)).else_(rounded)
-        return exp.cast(_between(settled, float(low), float(high)), "bigint")
+        # Clamped before it is divided, which engines raise errors on; the ends themselves round to themselves.
+        inside = clamped(value, double_literal(low * size), double_literal(high * size))
+        steps = self.engine.nearest_multiple(inside, size)
+        if max(abs(low), abs(high)) <= _MOST_EXACT_STEPS:
+            return steps
+        return clamped(steps, literal(low), literal(high))
 
 
 def _size(grid: Grid) -> float:
@@ -280,8 +286,9 @@ def _known(value: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
 
 
-def _between(value: exp.Expr, low: float, high: float) -> exp.Expr:
-    return clamped(value, double_literal(low), double_literal(high))
+def end_name(place: int) -> str:
+    """What the number of a group is called inside our own queries; see ``Selection.grouped``."""
+    return f"e{place}"
 
 
 def count_if(condition: exp.Expr) -> exp.Expr:

@@ -3,10 +3,10 @@
 Every record is a finite number before anything else is asked of it, missing ones being their public value (see
 ``Selection.value``), so no count, sum or comparison below has a case of its own for them.
 
-Ranks are found by bracketing: a sample suggests two values around the ranks wanted, one pass counts what lies below
-them, one fetches what lies between.  The counts verify the bracket, and it is widened where it was too narrow; so
-the sample decides how long reading takes and nothing else.  Small tables are fetched whole instead; the environment
-variable ``DITHER_FEW_ROWS`` says how small (0: brackets always).
+Ranks are found by bracketing: a sample suggests two values around each run of ranks wanted, one pass counts what lies
+below them all (and sums it, where sums between ranks are wanted), one fetches what lies between.  The counts verify the
+brackets, and one is widened where it was too narrow; so the sample decides how long reading takes and nothing else.
+Small tables are fetched whole; the environment variable ``DITHER_FEW_ROWS`` says how small (0: brackets always).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +29,13 @@ from dither.sources.grid import Grid
 from dither.sources.predicates import literal
 from dither.sources.selection import (
     GROUP,
-    HIGH,
-    LOW,
     VALUE,
     Key,
     Selection,
     all_groups,
     count_if,
     counted,
+    end_name,
     raw_value,
     thresholds,
 )
@@ -50,7 +51,20 @@ SAMPLED_EACH = 2_000
 SLACK = 4.0
 """How many standard deviations of the sample a bracket is wider than the ranks wanted, at first."""
 DEFAULT_WIDTH = 2_048
-_LIMB = 1 << 26
+_LIMB_BITS = 26
+
+Bracket: TypeAlias = tuple[int, int]
+"""Grid points from the first to before the second."""
+Wanted: TypeAlias = Callable[[float], tuple[int, int]]
+"""The first and the last rank wanted, by how many records there are."""
+
+
+class Below(NamedTuple):
+    """How many records lie below either end of a bracket, and the sum of those below the first; None: not asked."""
+
+    first: int
+    second: int
+    total: int | None
 
 
 @dataclass
@@ -61,6 +75,8 @@ class Segment:
     values: NDArray[np.int64]
     ends: NDArray[np.int64]
     """How many records up to each value, from the start of the segment."""
+    before: int | None = None
+    """The exact sum of the records before it; None where nobody asked."""
 
     @property
     def last(self) -> int:
@@ -83,6 +99,11 @@ class Segment:
         base = int(self.values[0])
         return base * (last - first + 1) + exact_dot(self.values - base, copies)
 
+    def up_to(self, rank: int) -> int:
+        """The exact sum of the values at ranks 1..rank, of which the last is in it or just before it."""
+        assert self.before is not None  # noqa: S101  (for the type checker)
+        return self.before + (self.total(self.offset + 1, rank) if rank > self.offset else 0)
+
 
 @dataclass
 class _Group:
@@ -102,12 +123,15 @@ class EngineColumns:
         self._groups: list[_Group] | None = None
         self._sample: list[NDArray[np.int64]] | None = None
         self._fraction = 1.0
-        self._totals: dict[int, tuple[int, int, int]] | None = None
+        self._sums: dict[int, tuple[int, int]] | None = None
+        self._squares: dict[int, tuple[int, int, int]] | None = None
         self._complete: bool | None = None
         self.shares: tuple[float, ...] = ()
         """Around which quantiles ranks will be wanted: a hint."""
         self.width = DEFAULT_WIDTH
         """How many ranks on either side: a hint."""
+        self.summed = False
+        """Whether sums between ranks will be wanted: a hint."""
 
     def __repr__(self) -> str:
         return "EngineColumns(<private>)"
@@ -120,8 +144,9 @@ class EngineColumns:
 
     def records(self, index: int) -> int:
         """How many records a group has."""
-        if self._groups is None and self._totals is not None:
-            return self.totals(index)[0]
+        for known in (self._sums, self._squares):
+            if self._groups is None and known is not None:
+                return known.get(index, (0,))[0]
         if self._groups is None and self.shares:
             self._prefetch()  # which counts on its way
         return self._counted()[index].records
@@ -132,42 +157,66 @@ class EngineColumns:
         assert self._groups is not None  # noqa: S101  (for the type checker)
         return self._groups
 
-    def _from(
-        self, brackets: dict[int, tuple[float, float]] | None = None, fraction: float | None = None
-    ) -> exp.Select:
+    def _from(self, brackets: dict[int, tuple[float, ...]] | None = None, fraction: float | None = None) -> exp.Select:
         return self.selection.grouped(self.name, self.grid, self._missing, brackets, fraction)
 
-    def _count(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
-        """For bracketed groups (all if none is), how many records lie below either end."""
+    def _count(self, brackets: dict[int, Sequence[Bracket]]) -> dict[int, list[Below]]:
+        """Of these groups (all if none is named), what lies below the ends of each of their brackets."""
         columns = [counted()]
-        bounded = self._raw(brackets) or None
-        if bounded is not None:
-            columns += [count_if(exp.LT(this=column(VALUE), expression=column(end))) for end in (LOW, HIGH)]
-        rows = self.selection.engine.rows(all_groups(self._from(bounded), self.selection, *columns))
-        found = {int(row[0]): [int(number) for number in row[1:]] for row in rows}
-        if self._groups is None and (bounded is None or len(bounded) == len(self.selection.groups)):
-            self._groups = [_Group(found.get(index, [0])[0]) for index in range(len(self.selection.groups))]
+        ends = self._ends(brackets)
+        most = max((len(each) for each in ends.values()), default=0)
+        under = [exp.LT(this=column(VALUE), expression=column(end_name(place))) for place in range(most)]
+        columns += [count_if(one) for one in under]
+        if self.summed:
+            columns += [
+                self.selection.engine.exact_sum(exp.case().when(one.copy(), self._shifted()).else_(literal(0)))
+                for one in under[::2]
+            ]
+        rows = self.selection.engine.rows(all_groups(self._from(ends or None), self.selection, *columns))
+        found = {int(row[0]): [int(number or 0) for number in row[1:]] for row in rows}
+        none = [0] * len(columns)
+        if self._groups is None and (not brackets or len(brackets) == len(self.selection.groups)):
+            self._groups = [_Group(found.get(index, none)[0]) for index in range(len(self.selection.groups))]
             self._verify(self._groups[0].records)
-        return {index: tuple(found.get(index, [0, 0, 0])[1:]) for index in brackets}  # type: ignore[misc]
+        return {
+            index: [self._below(found.get(index, none)[1:], place, most) for place in range(len(each))]
+            for index, each in brackets.items()
+        }
 
-    def _raw(self, brackets: dict[int, tuple[int, int]]) -> dict[int, tuple[float, float]]:
-        """Brackets in the column's own units: the doubles that round into them."""
-        lows, highs = (thresholds(self.grid, [pair[end] for pair in brackets.values()]) for end in (0, 1))
-        return {index: (float(a), float(b)) for index, a, b in zip(brackets, lows, highs, strict=True)}
+    def _below(self, numbers: list[int], place: int, ends: int) -> Below:
+        first, second = numbers[2 * place : 2 * place + 2]
+        total = numbers[ends + place] + first * self.grid.ends[0] if self.summed else None
+        return Below(first, second, total)
+
+    def _ends(self, brackets: dict[int, Sequence[Bracket]]) -> dict[int, tuple[float, ...]]:
+        """The ends of brackets in the column's own units: the doubles that round into them.
+
+        Every group has as many; those of a group with fewer brackets are filled up with empty ones.
+        """
+        most = max((len(each) for each in brackets.values()), default=0)
+        empty = (self.grid.ends[0], self.grid.ends[0])
+        listed = {index: [*each, *[empty] * (most - len(each))] for index, each in brackets.items()}
+        flat = thresholds(self.grid, [end for each in listed.values() for bracket in each for end in bracket])
+        places = flat.reshape(len(listed), 2 * most) if listed else flat
+        return {index: tuple(float(end) for end in each) for index, each in zip(listed, places, strict=True)}
 
     # --- ranks ------------------------------------------------------------------------------------------
 
     def ranks(self, index: int, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last, all of them between 1 and the number of records."""
+        return self._holding(index, first, last).at(first, last)
+
+    def _holding(self, index: int, first: int, last: int) -> Segment:
+        """A segment with these ranks, and with the sum of what lies before it where sums are wanted."""
         if self._complete is None:
             self._prefetch()
         group = self._counted()[index]
         for segment in group.segments:
-            if segment.holds(first, last):
-                return segment.at(first, last)
+            if segment.holds(first, last) and not (self.summed and segment.before is None):
+                return segment
         reach = 4 * (last - first + 1)
-        self._load({index: (max(first - reach, 1), min(last + reach, group.records))})
-        return self.ranks(index, first, last)
+        self._load({index: [lambda _: (max(first - reach, 1), min(last + reach, group.records))]})
+        return self._holding(index, first, last)
 
     def _prefetch(self) -> None:
         """Everything if that is little, else a window around each hinted quantile of every group."""
@@ -181,31 +230,34 @@ class EngineColumns:
         wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
         self._fraction = min(wanted / max(rows, 1), 1.0)
         self._sample = self._sorted(self._from(fraction=self._fraction))
-        for share in self.shares:
-            sizes = [len(one) / self._fraction for one in self._sample]
-            if self._groups is not None:
-                sizes = [float(group.records) for group in self._groups]
-            around = (max(share * size, 1.0) for size in sizes)
-            self._load({i: (int(at) - self.width, math.ceil(at) + self.width) for i, at in enumerate(around)})
+        if self.shares:
+            around = [functools.partial(_around, share, self.width) for share in self.shares]
+            self._load(dict.fromkeys(range(groups), around))
 
     def _steps(self) -> exp.Expr:
         return self.selection.steps(column(VALUE), self.grid)
 
+    def _shifted(self) -> exp.Expr:
+        """The steps above the grid's lower end."""
+        low = self.grid.ends[0]
+        return self._steps() if low == 0 else exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(low)))
+
     def _sorted(self, query: exp.Select) -> list[NDArray[np.int64]]:
         """The sorted steps of every group.  Group and steps travel as one number where they fit: one column to sort."""
-        engine, groups, low = self.selection.engine, len(self.selection.groups), self.grid.ends[0]
+        engine, groups = self.selection.engine, len(self.selection.groups)
         if not self.selection.by:
             return [np.sort(engine.arrays(query.select(exp.alias_(self._steps(), "s")))[0])]
         place, bits = exp.column(GROUP, table="g"), self.grid.points.bit_length()
         if bits + groups.bit_length() > 62:
             indices, values = engine.arrays(query.select(exp.alias_(place, GROUP), exp.alias_(self._steps(), "s")))
             return [np.sort(values[inside]) for inside in by_group(indices, groups)]
-        shifted = exp.Sub(this=self._steps(), expression=literal(low))
         high = exp.Mul(this=exp.cast(place, "bigint"), expression=literal(1 << bits))
-        packed = np.sort(engine.arrays(query.select(exp.alias_(exp.Add(this=high, expression=shifted), "s")))[0])
+        packed = np.sort(
+            engine.arrays(query.select(exp.alias_(exp.Add(this=high, expression=self._shifted()), "s")))[0]
+        )
         starts = np.searchsorted(packed, np.arange(groups + 1, dtype=np.int64) << bits)
         packed &= (1 << bits) - 1
-        packed += low
+        packed += self.grid.ends[0]
         return [packed[starts[group] : starts[group + 1]] for group in range(groups)]
 
     def _load_everything(self) -> None:
@@ -215,82 +267,107 @@ class EngineColumns:
         for inside in by_group(indices, len(self.selection.groups)):
             order = np.argsort(values[inside], kind="stable")
             ends = np.cumsum(counts[inside][order])
-            segment = Segment(0, values[inside][order], ends)
+            segment = Segment(0, values[inside][order], ends, 0)
             self._groups.append(_Group(segment.last, [segment]))
         self._verify(self._groups[0].records)
 
-    def _load(self, wanted: dict[int, tuple[int, int]]) -> None:
+    def _load(self, wanted: dict[int, list[Wanted]]) -> None:
         """Fetch segments that hold the wanted ranks (cut to what there is) of these groups."""
-        brackets: dict[int, tuple[int, int]] = {}
-        below: dict[int, tuple[int, int]] = {}
+        brackets: dict[int, list[tuple[Bracket, Below]]] = {index: [] for index in wanted}
         short, slack = dict(wanted), SLACK
         low, high = self.grid.ends
-        whole = (low, high + 1)
         while short:
-            tried = {index: self._bracket(index, ranks, slack) for index, ranks in short.items()}
+            tried = {index: [self._bracket(index, ranks, slack) for ranks in each] for index, each in short.items()}
             found = self._count(tried)
             groups = self._counted()
-            for index, (first, last) in list(short.items()):
-                if found[index][0] < max(first, 1) and found[index][1] >= min(last, groups[index].records):
-                    brackets[index], below[index] = tried[index], found[index]
+            for index, each in list(short.items()):
+                left = []
+                for ranks, bracket, below in zip(each, tried[index], found[index], strict=True):
+                    first, last = ranks(groups[index].records)
+                    if below.first < max(first, 1) and below.second >= min(last, groups[index].records):
+                        brackets[index].append((bracket, below))
+                    elif bracket == (low, high + 1):
+                        raise SourceFailed("the source changed while it was being read; what was charged stays charged")
+                    else:
+                        left.append(ranks)
+                short[index] = left
+                if not left:
                     del short[index]
-                elif tried[index] == whole:
-                    raise SourceFailed("the source changed while it was being read; what was charged stays charged")
             slack *= 6
-        self._fetch(brackets, below)
+        self._fetch(brackets)
 
-    def _bracket(self, index: int, ranks: tuple[int, int], slack: float) -> tuple[int, int]:
+    def _bracket(self, index: int, ranks: Wanted, slack: float) -> Bracket:
         """Grid points [a, b) that probably hold these ranks, from the sample."""
         low, high = self.grid.ends
         sample = self._sample[index] if self._sample is not None else np.zeros(0, dtype=np.int64)
         size = len(sample)
         if size < 50:
             return low, high + 1
-        total = self._groups[index].records if self._groups is not None else size / self._fraction
+        total = max(self._groups[index].records if self._groups is not None else size / self._fraction, 1.0)
         spots = []
-        for rank, side in ((ranks[0], -1.0), (ranks[1], 1.0)):
-            share = min(max(rank / max(total, 1.0), 0.0), 1.0)
+        for rank, side in zip(ranks(total), (-1.0, 1.0), strict=True):
+            share = min(max(rank / total, 0.0), 1.0)
             spots.append(share * size + side * (slack * math.sqrt(size * share * (1.0 - share)) + slack))
         first, last = math.floor(spots[0]), math.ceil(spots[1])
         return (low if first < 0 else int(sample[first])), (high + 1 if last >= size else int(sample[last]) + 1)
 
-    def _fetch(self, brackets: dict[int, tuple[int, int]], below: dict[int, tuple[int, int]]) -> None:
-        ends = self._raw(brackets)
-        inside = exp.and_(
-            exp.GTE(this=column(VALUE), expression=column(LOW)), exp.LT(this=column(VALUE), expression=column(HIGH))
-        )
-        each = self._sorted(self._from(ends).where(inside))
+    def _fetch(self, brackets: dict[int, list[tuple[Bracket, Below]]]) -> None:
+        ends = self._ends({index: [bracket for bracket, _ in each] for index, each in brackets.items()})
+        inside = [
+            exp.and_(
+                exp.GTE(this=column(VALUE), expression=column(end_name(place))),
+                exp.LT(this=column(VALUE), expression=column(end_name(place + 1))),
+            )
+            for place in range(0, max(len(each) for each in ends.values()), 2)
+        ]
+        fetched = self._sorted(self._from(ends).where(exp.or_(*inside)))
         groups = self._counted()
-        for index in brackets:
-            found, counts = _counted_runs(each[index])
-            if len(each[index]) != below[index][1] - below[index][0]:
-                raise SourceFailed("the source changed while it was being read; what was charged stays charged")
-            groups[index].segments.append(Segment(below[index][0], found, np.cumsum(counts)))
+        for index, each in brackets.items():
+            for bracket, below in each:
+                start, stop = np.searchsorted(fetched[index], bracket)
+                if stop - start != below.second - below.first:
+                    raise SourceFailed("the source changed while it was being read; what was charged stays charged")
+                found, counts = _counted_runs(fetched[index][start:stop])
+                groups[index].segments.append(Segment(below.first, found, np.cumsum(counts), below.total))
 
     # --- totals and bins --------------------------------------------------------------------------------
 
-    def totals(self, index: int) -> tuple[int, int, int]:
-        """The number of records, and the sums of their steps and squared steps above the grid's lower end: exact."""
-        if self._totals is None:
-            self._totals = {int(row[0]): _moments(*row[1:]) for row in self.selection.engine.rows(self._limb_sums())}
-            if self._totals:
-                self._verify(self._totals[0][0] if not self.selection.by else None)
-        return self._totals.get(index, (0, 0, 0))
+    def sums(self, index: int) -> tuple[int, int]:
+        """The number of records, and the sum of their steps above the grid's lower end: exact."""
+        if self._squares is not None:
+            return self._squares.get(index, (0, 0, 0))[:2]
+        if self._sums is None:
+            total = self.selection.engine.exact_sum(self._shifted())
+            rows = self.selection.engine.rows(all_groups(self._from(), self.selection, counted(), total))
+            self._sums = {int(row[0]): (int(row[1]), int(row[2] or 0)) for row in rows}
+            self._verify_ungrouped(self._sums)
+        return self._sums.get(index, (0, 0))
+
+    def squares(self, index: int) -> tuple[int, int, int]:
+        """The same, and the sum of their squares."""
+        if self._squares is None:
+            rows = self.selection.engine.rows(self._limb_sums())
+            self._squares = {int(row[0]): _moments(*row[1:]) for row in rows}
+            self._verify_ungrouped(self._squares)
+        return self._squares.get(index, (0, 0, 0))
+
+    def _verify_ungrouped(self, known: Mapping[int, tuple[int, ...]]) -> None:
+        if known and not self.selection.by:
+            self._verify(known[0][0])
 
     def _limb_sums(self) -> exp.Select:
         """Exact sums of steps and squares: limbs of 26 bits have products of 54, and 2**40 of those fit 128 bits."""
-        shifted = exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(self.grid.ends[0])))
-        share = exp.Div(this=exp.cast(shifted, "double"), expression=double_literal(float(_LIMB)), typed=True)
+        engine = self.selection.engine
         group = exp.column("i", table="g") if self.selection.by else literal(0)
-        inner = self._from().select(
-            exp.alias_(exp.cast(exp.Floor(this=share), "bigint"), "high"),
-            exp.alias_(shifted.copy(), "s"),
-            exp.alias_(group, "i"),
+        inner = self._from().select(exp.alias_(self._shifted(), "s"), exp.alias_(group, "i"))
+        limbs = exp.select(
+            "i", exp.alias_(exp.BitwiseRightShift(this=column("s"), expression=literal(_LIMB_BITS)), "high")
         )
-        rest = exp.Sub(this=column("s"), expression=exp.Mul(this=column("high"), expression=literal(_LIMB)))
-        limbs = exp.select("i", "high", exp.alias_(exp.Paren(this=rest), "low")).from_(inner.subquery("limbs"))
+        limbs = limbs.select(
+            exp.alias_(exp.BitwiseAnd(this=column("s"), expression=literal((1 << _LIMB_BITS) - 1)), "low")
+        ).from_(inner.subquery("shifted"))
         names = (("high",), ("low",), ("high", "high"), ("high", "low"), ("low", "low"))
-        sums = [_exact_sum(*one) for one in names]
+        sums = [engine.exact_sum(_product(*one)) for one in names]
         return exp.select("i", counted(), *sums).from_(limbs.subquery("parts")).group_by("i")
 
     def _verify(self, records: int | None) -> None:
@@ -305,24 +382,11 @@ class EngineColumns:
         """The exact sum of the steps at ranks first..last."""
         if last < first:
             return 0
-        low, high = int(self.ranks(index, first, first)[0]), int(self.ranks(index, last, last)[0])
-        for segment in self._counted()[index].segments:
-            if segment.holds(first, last):
-                return segment.total(first, last)
-        if low == high:
-            return low * (last - first + 1)
-        # What lies strictly between the two values is summed by the engine; ties with them are counted.
-        above_low, from_high = (double_literal(float(end)) for end in thresholds(self.grid, [low + 1, high]))
-        up_to_low = exp.LT(this=column(VALUE), expression=above_low)
-        below_high = exp.LT(this=column(VALUE), expression=from_high)
-        inside = exp.and_(exp.Not(this=up_to_low.copy()), below_high.copy())
-        total = exp.Sum(this=exp.cast(exp.case().when(inside, self._steps()).else_(literal(0)), "decimal(38, 0)"))
-        query = all_groups(self._from(), self.selection, total, count_if(up_to_low), count_if(below_high))
-        numbers = next((row for row in self.selection.engine.rows(query) if int(row[0]) == index), (index, 0, 0, 0))
-        inner, lows, under = (int(number or 0) for number in numbers[1:])
-        if not first <= lows <= under < last:
-            raise SourceFailed("the source changed while it was being read; what was charged stays charged")
-        return inner + low * (lows - first + 1) + high * (last - under)
+        self.summed = True
+        low, high = self._holding(index, first, first), self._holding(index, last, last)
+        if low.holds(first, last):
+            return low.total(first, last)
+        return high.up_to(last) - low.up_to(first - 1)
 
 
 class EngineColumn:
@@ -362,12 +426,12 @@ class EngineColumn:
             return self._all.between(self._index, first, last)
         if self._all.name is None:
             return self.records  # every record counts 1
-        number, shifted, _ = self._all.totals(self._index)
+        number, shifted = self._all.sums(self._index)
         return shifted + number * self.grid.ends[0]
 
     def moments(self) -> tuple[int, int]:
         """The exact sums of the records, and of their squares, above the lower end of the grid."""
-        return self._all.totals(self._index)[1:]
+        return self._all.squares(self._index)[1:]
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -395,13 +459,19 @@ def _counted_runs(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
 def _moments(number: int, *sums: int | None) -> tuple[int, int, int]:
     """The number of records, their sum and the sum of their squares, from sums of limbs."""
     high, low, both_high, mixed, both_low = (int(one or 0) for one in sums)
-    return int(number), high * _LIMB + low, (both_high * _LIMB + 2 * mixed) * _LIMB + both_low
+    limb = 1 << _LIMB_BITS
+    return int(number), high * limb + low, (both_high * limb + 2 * mixed) * limb + both_low
 
 
-def _exact_sum(*names: str) -> exp.Expr:
-    factors: list[exp.Expr] = [exp.cast(column(name), "bigint") for name in names]
-    product = functools.reduce(lambda one, two: exp.Mul(this=one, expression=two), factors)
-    return exp.Sum(this=exp.cast(product, "decimal(38, 0)"))
+def _product(*names: str) -> exp.Expr:
+    factors: list[exp.Expr] = [column(name) for name in names]
+    return functools.reduce(lambda one, two: exp.Mul(this=one, expression=two), factors)
+
+
+def _around(share: float, width: int, records: float) -> tuple[int, int]:
+    """The ranks on either side of a quantile."""
+    at = max(share * records, 1.0)
+    return int(at) - width, math.ceil(at) + width
 
 
 def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:

@@ -76,6 +76,11 @@ class Statistic(HasLadder[Data]):
         return self.shares
 
     @property
+    def sums_ranks(self) -> bool:
+        """Whether records between two ranks are summed: public, a hint to the source."""
+        return False
+
+    @property
     def answer_grids(self) -> tuple[Grid, ...]:
         """The grid of each released number: public."""
         return (self.answers,)
@@ -171,6 +176,11 @@ class VectorStatistic(HasGlobalSensitivity, Generic[Data]):
     def read_near(self) -> tuple[float, ...]:
         """Around which quantiles records will be read: public, a hint to the source."""
         return ()
+
+    @property
+    def sums_ranks(self) -> bool:
+        """Whether records between two ranks are summed: public, a hint to the source."""
+        return False
 
     @property
     def answer_grids(self) -> tuple[Grid, ...]:

@@ -81,6 +81,14 @@ class TrimmedTotal(ColumnTotal):
         # After as many changes as are cut on a side, one more moves a record that counts.
         return self.trimmed
 
+    def read_near(self) -> tuple[float, ...]:
+        share = self.trimmed / self.records
+        return (share, 1.0 - share) if self.trimmed else ()
+
+    @property
+    def sums_ranks(self) -> bool:
+        return self.trimmed > 0
+
     def value(self, data: RankedRecords) -> int:
         m = self.trimmed
         return data.total() if m == 0 else data.total(m + 1, self.records - m)

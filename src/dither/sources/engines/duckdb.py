@@ -277,8 +277,9 @@ class DuckDB(Engine):
 
         return streamed(self._called, batches)
 
-    def half_even(self, number: exp.Expr) -> exp.Expr:
-        return exp.Anonymous(this="round_even", expressions=[number, literal(0)])
+    def nearest(self, number: exp.Expr) -> exp.Expr:
+        # The cast is C's nearbyint: ties to even.
+        return exp.cast(number, "bigint")
 
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         # A function, not comparisons: those are decided by statistics of whole row groups, which leave NaN out.

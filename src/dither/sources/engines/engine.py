@@ -78,8 +78,16 @@ class Engine(ABC):
         """The result of a query as Arrow record batches; each column is "whole" (int64) or "text"."""
 
     @abstractmethod
-    def half_even(self, number: exp.Expr) -> exp.Expr:
-        """A double rounded to the nearest whole number, ties to even."""
+    def nearest(self, number: exp.Expr) -> exp.Expr:
+        """A double as the nearest whole number, a bigint; ties to even."""
+
+    def nearest_multiple(self, number: exp.Expr, size: float) -> exp.Expr:
+        """How many times a public size is in a number, rounded; the quotient is known not to overflow."""
+        return self.nearest(exp.Div(this=number, expression=double_literal(size), typed=True))
+
+    def exact_sum(self, whole: exp.Expr) -> exp.Expr:
+        """The sum of whole numbers, each a bigint, in a type that it cannot overflow."""
+        return exp.Sum(this=whole)
 
     @abstractmethod
     def day_number(self, day: exp.Expr) -> exp.Expr:

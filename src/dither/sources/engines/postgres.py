@@ -167,9 +167,14 @@ class Postgres(Engine):
 
         return streamed(self._called, batches)
 
-    def half_even(self, number: exp.Expr) -> exp.Expr:
+    def nearest(self, number: exp.Expr) -> exp.Expr:
         # round(double precision) is C's rint: ties to even.
-        return exp.Anonymous(this="round", expressions=[number])
+        return exp.cast(exp.Anonymous(this="round", expressions=[number]), "bigint")
+
+    def nearest_multiple(self, number: exp.Expr, size: float) -> exp.Expr:
+        # A quotient too small for a double is an error there.
+        tiny = exp.LT(this=exp.Abs(this=number.copy()), expression=double_literal(size / 4))
+        return exp.case().when(tiny, literal(0)).else_(super().nearest_multiple(number, size))
 
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         return within_infinities(number)

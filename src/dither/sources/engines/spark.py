@@ -138,8 +138,12 @@ class Spark(Engine):
 
         return streamed(self._called, batches)
 
-    def half_even(self, number: exp.Expr) -> exp.Expr:
-        return exp.Anonymous(this="rint", expressions=[number])
+    def nearest(self, number: exp.Expr) -> exp.Expr:
+        return exp.cast(exp.Anonymous(this="rint", expressions=[number]), "bigint")
+
+    def exact_sum(self, whole: exp.Expr) -> exp.Expr:
+        # A sum of bigints is one there.
+        return exp.Sum(this=exp.cast(whole, "decimal(38, 0)"))
 
     def text(self, name: str, stored_type: str) -> exp.Expr:
         # A file may hold bytes that are no UTF-8, which Spark passes on as they are.
