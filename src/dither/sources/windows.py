@@ -160,7 +160,7 @@ class EngineColumns:
     def _from(self, brackets: dict[int, tuple[float, ...]] | None = None, fraction: float | None = None) -> exp.Select:
         return self.selection.grouped(self.name, self.grid, self._missing, brackets, fraction)
 
-    def _count(self, brackets: dict[int, Sequence[Bracket]]) -> dict[int, list[Below]]:
+    def _count(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, list[Below]]:
         """Of these groups (all if none is named), what lies below the ends of each of their brackets."""
         columns = [counted()]
         ends = self._ends(brackets)
@@ -188,7 +188,7 @@ class EngineColumns:
         total = numbers[ends + place] + first * self.grid.ends[0] if self.summed else None
         return Below(first, second, total)
 
-    def _ends(self, brackets: dict[int, Sequence[Bracket]]) -> dict[int, tuple[float, ...]]:
+    def _ends(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, tuple[float, ...]]:
         """The ends of brackets in the column's own units: the doubles that round into them.
 
         Every group has as many; those of a group with fewer brackets are filled up with empty ones.
