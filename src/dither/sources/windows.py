@@ -231,7 +231,7 @@ class EngineColumns:
         self._fraction = min(wanted / max(rows, 1), 1.0)
         self._sample = self._sorted(self._from(fraction=self._fraction))
         if self.shares:
-            around = [functools.partial(_around, share, self.width) for share in self.shares]
+            around: list[Wanted] = [functools.partial(_around, share, self.width) for share in self.shares]
             self._load(dict.fromkeys(range(groups), around))
 
     def _steps(self) -> exp.Expr:
