@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from servers import postgres, postgres_schema, postgres_server, spark  # noqa: F401  (fixtures)
 
@@ -34,6 +35,11 @@ WAITING = (
     "ledger/test_faults",
 )
 """Tests that mostly wait: for public schedules, limits in time, servers and browsers."""
+
+
+settings.register_profile("dither", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dither")
+"""How long an example takes depends on what else the machine does."""
 
 
 class Turns:
