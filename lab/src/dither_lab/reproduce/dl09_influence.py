@@ -38,6 +38,7 @@ ESTIMATORS: dict[str, Callable[[np.ndarray], float]] = {
     "interquartile range": _spread,
 }
 ROBUST = tuple(ESTIMATORS)[1:]
+JUMPS = {"median": (0.0,), "interquartile range": (BELL.inv_cdf(0.25), BELL.inv_cdf(0.75))}
 
 
 def quantiles(n: int) -> np.ndarray:
@@ -85,6 +86,9 @@ def _influence(setting: Setting) -> Iterator[Point]:
         for x in np.linspace(-5, 5, 41).round(6).tolist():
             yield Point("influence", name, x, exact(influence(name, x)))
             yield Point("one more record, times n", name, x, exact(curve(name, data, x)))
+        for jump in JUMPS.get(name, ()):
+            for x in (jump - 1e-6, jump + 1e-6):
+                yield Point("influence", name, x, exact(influence(name, x)))
         for reach in (5.0, 50.0, 500.0):
             largest = max(abs(curve(name, data, x)) for x in (-reach, -reach / 2, reach / 2, reach))
             yield Point("largest influence of one record", name, reach, exact(largest))
@@ -124,13 +128,16 @@ def _judge_private(points: Points) -> Judged:
 
 
 def _draw_influence(figure: Figure, points: Points) -> None:
-    left, right = drawing.panels(figure, ["Influence functions, normal law", "n times the local sensitivity"])
+    left, right = drawing.panels(
+        figure,
+        ["Influence functions (dots: one more record)", "n times the local sensitivity"],
+    )
     for index, name in enumerate(ESTIMATORS):
         chosen = points.of("influence", name)
         left.plot(chosen.xs, chosen.ys, color=drawing.COLOURS[index], label=name, linewidth=1.8)
         seen = points.of("one more record, times n", name)
         left.plot(seen.xs[::3], seen.ys[::3], "o", color=drawing.COLOURS[index], markersize=3)
-    drawing.finish(left, "x", "IF(x); dots: n times one more record's effect", legend=False)
+    drawing.finish(left, "x", "IF(x)", legend=False)
     drawing.lines(right, points, "n times the local sensitivity")
     drawing.finish(right, "range of the records, +-", "n LS", log="xy", legend=False)
     drawing.shared_legend(figure, right, columns=2)
