@@ -387,7 +387,7 @@ EXPERIMENTS = [
                     Chance(
                         1e-6,
                         f"laws are drawn with a fixed seed; rounding to whole numbers moves the share of {RUNS} coins "
-                        "by less than 0.1, and with 0.6 it leaves the band with probability 2e-6",
+                        "by less than 0.1, and with 0.6 it leaves the band with probability 9e-7",
                     ),
                 ),
                 power("largest error / bound", _series(entry), of=1.0),
