@@ -80,7 +80,8 @@ def _show(findings: list[Reproduction]) -> None:
         for row in finding.rows:
             verdict = row.judged.verdict
             coloured = f"[{colours[verdict]}]{verdict.value}[/]"
-            cells = (finding.experiment.paper, row.where, str(row.rule), row.judged.ours)
+            ours = f"{row.judged.ours}. {row.judged.why}" if row.judged.why else row.judged.ours
+            cells = (finding.experiment.paper, row.where, str(row.rule), ours)
             table.add_row(*(escape(cell) for cell in cells), coloured)
     console = Console(width=None if sys.stdout.isatty() else 180, highlight=False)
     console.print(table)

@@ -347,7 +347,7 @@ def _judge_edge_time(points: Points) -> Judged:
     lls, ss = points.at("time", "LLS", 100), points.at("time", "SS", 100)
     ours, why = f"LLS {lls} ms, SS {ss} ms", "both need one pass over the members' neighbours, milliseconds"
     if lls.high < ss.low:
-        return corrected(ours, f"{why}; no reason to choose by time")
+        return agrees(ours, f"{why}; no reason to choose by time")
     return disagrees(ours, why) if ss.high < lls.low else untested(ours, why)
 
 

@@ -165,8 +165,7 @@ def _judge_claim_one(points: Points) -> Judged:
         worst <= 1,
         f"over all tables of two values for d = 2 and 3 the variance is at most {short(worst)} of the bound",
         "exceeded by a mechanism",
-        correction="true and loose: the variance over r is Var_x[p(z|x)]/(2^d - 1), at most sinh(eps/2)^2 p(z)^2/(2^d "
-        "- 1)"
+        remark="loose: the variance over r is Var_x[p(z|x)]/(2^d - 1), at most sinh(eps/2)^2 p(z)^2/(2^d - 1)"
         if worst < 0.5
         else "",
     )
@@ -174,7 +173,7 @@ def _judge_claim_one(points: Points) -> Judged:
 
 def _judge_lemma(points: Points) -> Judged:
     bound = points.of("one response", "4 (24 eps^2 / 2^d)^(1/3), Lemma 2").ys
-    ratio = max(float((points.of("one response", name).ys / bound).max()) for name in MECHANISMS)
+    ratio = max(float((points.of("one response", name).ys / bound).max()) for name in (*MECHANISMS, EVERY))
     best = points.of("one response", BENT)
     fit = slope(2.0**best.xs, best.ys)
     return settle(
@@ -182,8 +181,8 @@ def _judge_lemma(points: Points) -> Judged:
         f"no mechanism exceeds {short(ratio)} of the bound; one bit of a bent function tells every parity by "
         f"{short(best.ys[-1])} at d = {best.xs[-1]:.0f}, which falls like 2^({fit.value:.2f} d)",
         "exceeded",
-        correction="true, and not tight: 2^(-d/2) is what can be attained, and 3 sinh(eps/2)/(2 sqrt(2^d - 1)) what no "
-        "mechanism exceeds; and with alpha = 1/3 the proof gives 24 under the root, not 12"
+        remark="not tight: 2^(-d/2) is what can be attained, and 3 sinh(eps/2)/(2 sqrt(2^d - 1)) what no mechanism "
+        "exceeds; and with alpha = 1/3 the proof gives 24 under the root, not 12"
         if fit.value < -0.45
         else "",
     )
@@ -203,7 +202,7 @@ def _judge_hidden(quantity: str, reference: str, growth: str) -> Callable[[Point
             f"{every.xs[0]:.0f} and {short(best[-1])} at {every.xs[-1]:.0f}; no mechanism exceeds {short(every.ys[0])} "
             f"and {short(every.ys[-1])}; asked interactively it is {short(asked.ys[-1])}",
             "what is published tells all from none",
-            correction=f"true for far larger n: {growth}. One bit of a bent function from each of {short(records)} "
+            remark=f"true for far larger n: {growth}. One bit of a bent function from each of {short(records)} "
             f"people tells all parities at d = {every.xs[-1]:.0f} apart with advantage 1/2"
             if every.ys[-1] < 0.5 * bound[-1]
             else "",
@@ -218,12 +217,13 @@ def _draw_separation(figure: Figure, points: Points) -> None:
         ["Proposition 2: n = 2^(d/3)/eps^(2/3)", "Theorem 3: n = 2^(d/4)/sqrt(eps)", "Lemma 2: one response"],
         columns=3,
     )
-    for ax, quantity in zip(panels[:2], ("Proposition 2", "Theorem 3"), strict=True):
-        drawing.lines(ax, points, quantity, dashed=[EVERY])
-        drawing.finish(ax, "d", "advantage of the best test", log="y", legend=False)
-    drawing.lines(panels[2], points, "one response", dashed=[EVERY, "4 (24 eps^2 / 2^d)^(1/3), Lemma 2"])
-    drawing.finish(panels[2], "d", "statistical difference", log="y")
-    drawing.shared_legend(figure, panels[0])
+    bound = "4 (24 eps^2 / 2^d)^(1/3), Lemma 2"
+    order = [*points.series("Proposition 2"), bound]
+    for ax, quantity in zip(panels, ("Proposition 2", "Theorem 3", "one response"), strict=True):
+        drawing.lines(ax, points, quantity, dashed=[EVERY, bound], order=order)
+        label = "statistical difference" if quantity == "one response" else "advantage of the best test"
+        drawing.finish(ax, "d", label, log="y", legend=False)
+    drawing.joint_legend(figure, panels, columns=4)
 
 
 # --- section 2 ----------------------------------------------------------------------------------------------------
@@ -439,6 +439,7 @@ def _draw_semantics(figure: Figure, points: Points) -> None:
     drawing.lines(ax, points, "loss", dashed=["epsilon"], wide=[first, *others[:1]])
     ax.set_ylim(0, 1.25)
     drawing.finish(ax, "k, records that are not known", "log ratio")
+    drawing.whole(ax)
 
 
 EXPERIMENTS = [
@@ -454,7 +455,7 @@ EXPERIMENTS = [
                 _judge_claim_one,
                 Rule(
                     "no table p(z|x) of two values exceeds the bound, for d = 2 (14 tables) and d = 3 (254); a "
-                    "correction, if all stay below half of it",
+                    "remark, if all stay below half of it",
                     "the variance is convex in p, so that tables of two values are the worst mechanisms",
                 ),
                 times("Claim 1", by=20),
@@ -464,9 +465,8 @@ EXPERIMENTS = [
                 "for most r a response tells the halves of a parity apart by at most O((eps^2/2^d)^(1/3))",
                 _judge_lemma,
                 Rule(
-                    "for two thirds of the r no mechanism exceeds 4 (24 eps^2/2^d)^(1/3), at any d; a correction, if "
-                    "the "
-                    "best falls faster than 2^(-0.45 d)",
+                    "for two thirds of the r no mechanism tried exceeds 4 (24 eps^2/2^d)^(1/3), at any d, nor does the "
+                    "bound on all mechanisms; a remark, if the best falls faster than 2^(-0.45 d)",
                     "24 is what the proof gives at alpha = 1/3; 0.45 lies between the printed 1/3 and 1/2",
                 ),
                 power("one response", *MECHANISMS, of=4),

@@ -109,6 +109,13 @@ def _logarithmic(ax: Any, name: str) -> None:
     axis.set_tick_params(which="minor", labelsize=7.5)
 
 
+def whole(ax: Any) -> None:
+    """Ticks at whole numbers of x only."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def _plain(value: float) -> str:
     """Without a power of ten."""
     return f"{value:,.0f}" if value >= 1 and math.isclose(value, round(value)) else f"{value:g}"

@@ -322,7 +322,7 @@ def _judge_loose(points: Points) -> Judged:
         found <= claimed,
         f"n = 6: the largest change is {short(found)}, exactly 6 gamma^2 (n-1)/n^2 = {short(ours)}",
         "exceeded",
-        correction=f"a true bound, but {short(claimed / found)} times too large" if claimed > 1.01 * found else "",
+        remark=f"a true bound, and {short(claimed / found)} times too large" if claimed > 1.01 * found else "",
     )
 
 
@@ -372,7 +372,7 @@ EXPERIMENTS = [
         _judge_loose,
         "l1 change",
         rule=Rule(
-            "the largest change, over all pairs of corners, is at most the bound; the bound is loose, a correction, if "
+            "the largest change, over all pairs of corners, is at most the bound; the bound is loose, a remark, if "
             "it exceeds that change by more than 1%",
             "the change is convex in each record, so that corners suffice; 1% allows for rounding",
         ),

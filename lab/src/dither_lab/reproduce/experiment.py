@@ -56,7 +56,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Judged:
-    """What we found about a claim, in words with numbers, and the verdict; anything but agreement has a reason."""
+    """What we found about a claim, in words with numbers, and the verdict; anything but agreement has a reason.
+
+    Agreement may come with a remark: a bound that holds and could be better is no error of a paper.
+    """
 
     verdict: Verdict
     ours: str
@@ -237,9 +240,9 @@ def judged(experiment: Experiment, points: Points) -> tuple[ClaimRow, ...]:
     return tuple(ClaimRow(claim.where, claim.says, claim.rule, claim.judge(points)) for claim in experiment.claims)
 
 
-def agrees(ours: str) -> Judged:
+def agrees(ours: str, remark: str = "") -> Judged:
     """The paper is right."""
-    return Judged(Verdict.AGREES, ours)
+    return Judged(Verdict.AGREES, ours, remark)
 
 
 def corrected(ours: str, why: str) -> Judged:
@@ -257,8 +260,8 @@ def untested(ours: str, why: str) -> Judged:
     return Judged(Verdict.UNTESTED, ours, why)
 
 
-def settle(holds: bool, ours: str, otherwise: str, *, correction: str = "") -> Judged:
+def settle(holds: bool, ours: str, otherwise: str, *, correction: str = "", remark: str = "") -> Judged:
     """Agreement (with a correction where there is one to make) if the measurements bear a claim out, else not."""
     if not holds:
         return disagrees(ours, otherwise)
-    return corrected(ours, correction) if correction else agrees(ours)
+    return corrected(ours, correction) if correction else agrees(ours, remark)

@@ -146,8 +146,8 @@ def _judge_blocks(points: Points) -> Judged:
         worst.low > 0.75,
         f"at least {worst} of the blocks; their distance is {short(ratio.min())} to {short(ratio.max())} of the bound",
         "fewer blocks are close",
-        correction="with constants as printed (n' > 10^12 times...) the lemma says nothing about data that exist; what "
-        "it promises holds here with blocks of a hundred points, with room to spare",
+        remark="with constants as printed (n' > 10^12 times...) the lemma says nothing about data that exist; what it "
+        "promises holds here with small blocks, with room to spare",
     )
 
 
@@ -163,7 +163,7 @@ def _judge_conjecture(points: Points) -> Judged:
         f"noise is {short(bare.min())} to {short(bare.max())} times Lambda phi^2 sqrt(k) / eps, and grows like phi^2 "
         f"to the {fit.value:.2f}",
         "the noise is not lower",
-        correction=""
+        remark=""
         if fit.value > 0.75
         else "it goes with the blocks' radius sigma/sqrt(n'), that is with phi rather than phi^2: much below "
         "what is proved, yet not small (next row)",
@@ -178,7 +178,7 @@ def _judge_useful(points: Points) -> Judged:
         f"best separated: error of a release {theirs[0].y} (clusters are 10 apart, bounds 20 wide); "
         f"dither's certified average with private Lloyd steps {ours[0].y}",
         "noise of the order of a block's radius over epsilon is larger than what is estimated",
-        correction=f"only up to phi^2 = {short(max(useful, default=0))} the error is below a quarter of the clusters' "
+        remark=f"only up to phi^2 = {short(max(useful, default=0))} the error is below a quarter of the clusters' "
         "distance: noise is of the order of a block's radius over epsilon, times the constants of 6 dimensions. An "
         "average that is certified pays the radius over the number of blocks",
     )
@@ -254,8 +254,8 @@ def _judge_converges(points: Points) -> Judged:
         f"NRS11: {theirs[0].y} at n = {theirs.xs[0]:,.0f}, {theirs[-1].y} at "
         f"{theirs.xs[-1]:,.0f}; dither {ours[0].y} and {ours[-1].y}",
         "no convergence in this range",
-        correction=f"it does, but far out: at the largest n its error is {short(theirs.ys[-1] / ours.ys[0])} times "
-        "dither's at the smallest",
+        remark=f"far out: at the largest n its error is {short(theirs.ys[-1] / ours.ys[0])} times dither's at the "
+        "smallest",
     )
 
 
@@ -267,7 +267,7 @@ def _judge_divergence(points: Points) -> Judged:
         f"a bound on the mean KL divergence falls like n^{fit.value:.2f}, {short(chosen.ys[0])} at n = "
         f"{chosen.xs[0]:,.0f} and {short(chosen.ys[-1])} at {chosen.xs[-1]:,.0f}",
         "it does not tend to 0",
-        correction=f"far out: {short(chosen.ys[-1])} nats at the largest n, where a guess without data is within "
+        remark=f"far out: {short(chosen.ys[-1])} nats at the largest n, where a guess without data is within "
         f"{short((DIAMETER / 2) ** 2 / (2 * 0.3**2))}"
         if chosen.ys[-1] > 0.1
         else "",
@@ -294,9 +294,7 @@ EXPERIMENTS = [
                 "3/4 of random subsets have centres within 60 Lambda phi^2 sqrt(k) of those of all points",
                 _judge_blocks,
                 Rule(
-                    "the 95% interval of the share of blocks within the bound lies above 3/4, at every separation; "
-                    "always "
-                    "with a correction, for the printed n' is above 10^12",
+                    "the 95% interval of the share of blocks within the bound lies above 3/4, at every separation",
                     "the claim itself",
                     SEEDED,
                 ),
@@ -307,8 +305,7 @@ EXPERIMENTS = [
                 "noise O(Lambda phi^2 sqrt(k) / eps) in each coordinate, and actually much lower",
                 _judge_conjecture,
                 Rule(
-                    "S is below half of the proved 4 * 60 Lambda phi^2 sqrt(k) at every separation; a correction, if "
-                    "the "
+                    "S is below half of the proved 4 * 60 Lambda phi^2 sqrt(k) at every separation; a remark, if the "
                     "noise grows like phi^2 to a power of at most 0.75",
                     "'much lower' is at least a factor of two; phi itself is the power 0.5",
                     SEEDED,
@@ -321,7 +318,7 @@ EXPERIMENTS = [
                 _judge_useful,
                 Rule(
                     "at some separation the noise moves a centre by less than a quarter of the clusters' distance on "
-                    "average; a correction says up to which",
+                    "average; a remark says up to which",
                     "a quarter of the distance still tells the clusters apart; the mean follows from the noise's law",
                     SEEDED,
                 ),
@@ -377,8 +374,7 @@ EXPERIMENTS = [
                 "the KL divergence between the mixture and its estimate tends to 0",
                 _judge_divergence,
                 Rule(
-                    "a bound on the mean divergence over the noise falls like n to a power within 0.3 of -1; a "
-                    "correction, "
+                    "a bound on the mean divergence over the noise falls like n to a power within 0.3 of -1; a remark, "
                     "if it is above 0.1 at the largest n",
                     "centres err like n^(-1/2) and the divergence is their square; the bound is convexity's",
                     SEEDED,

@@ -152,7 +152,8 @@ def _section(finding: Reproduction) -> str:
         parts.append(f'<p class="soft">Data: {html.escape("; ".join(finding.sources))}.</p>')
     for row in finding.rows:
         verdict = row.judged.verdict
-        why = f"<dt>why</dt><dd>{html.escape(row.judged.why)}</dd>" if row.judged.why else ""
+        label = "note" if verdict is Verdict.AGREES else "why"
+        why = f"<dt>{label}</dt><dd>{html.escape(row.judged.why)}</dd>" if row.judged.why else ""
         parts.append(
             f'<div class="row {MARKS[verdict]}"><div class="head"><span>{html.escape(row.where)}</span>'
             f'<span class="mark">{verdict.value}</span></div><dl><dt>paper</dt><dd>{html.escape(row.says)}</dd>'

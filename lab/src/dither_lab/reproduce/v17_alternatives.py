@@ -143,7 +143,7 @@ def _judge_many(points: Points) -> Judged:
         f"{short(mended.ys[-1])} at 10^{mended.xs[-1]:.0f}, independent Gaussian noise {short(plain.ys[late[0]])} and "
         f"{short(plain.ys[-1])}; {short(inside)} of the runs or more stay within the law's bound",
         "it grows faster than the bound",
-        correction="of no use in practice: with this split the error is below that of independent noise "
+        remark="of no use in practice: with this split the error is below that of independent noise "
         + (f"only from k = 10^{ahead[0]} on" if ahead else "nowhere"),
     )
 
@@ -288,6 +288,7 @@ def _draw_restricted(figure: Figure, points: Points) -> None:
     (ax,) = drawing.panels(figure, ["Edges of graphs on 5 vertices, node privacy"])
     drawing.lines(ax, points, "sensitivity")
     drawing.finish(ax, "D", "edges")
+    drawing.whole(ax)
 
 
 EXPERIMENTS = [
