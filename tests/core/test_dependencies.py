@@ -135,3 +135,22 @@ def test_ci_installs_what_tests_skip_without():
     named = {name for text in texts for name in re.findall(r"\(Debian: ([a-z-]+)\)", text)}
     needs = re.findall(r'^    "([a-z0-9-]+) \| ', (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert {"curl", "postgresql"} <= named <= set(needs)
+
+
+def test_every_file_names_the_same_version():
+    """The citation and the dated changelog are of the version that is packed, which the security policy covers."""
+    version, changes = PROJECT["version"], (ROOT / "CHANGELOG.md").read_text()
+    dates = re.findall(rf"^## {re.escape(version)} - (\d{{4}}-\d\d-\d\d)$", changes, re.MULTILINE)
+    citation = dict(re.findall(r"^(version|date-released): (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert [citation] == [{"version": version, "date-released": date} for date in dates]
+    assert f"| {version.rpartition('.')[0]}.x | yes |" in (ROOT / "SECURITY.md").read_text()
+
+
+def test_the_quick_tests_exist():
+    """A test file that was renamed is renamed in the list of `make quick` too."""
+    (listed,) = re.findall(r"\nQUICK  := \$\(foreach name,([^,]*),tests/", (ROOT / "Makefile").read_text())
+    names = listed.replace("\\\n", " ").split()
+    assert len(names) > 10
+    for name in names:
+        folder, _, file = name.rpartition("/")
+        assert (ROOT / "tests" / folder / f"test_{file}.py").is_file(), name

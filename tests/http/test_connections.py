@@ -89,6 +89,11 @@ def served():
     assert not thread.is_alive()
 
 
+def _under_way(served, requests: int) -> None:
+    """So many requests have reached the application: until then their connections wait like any other."""
+    until(lambda: len(served[0].server_state.tasks) == requests)
+
+
 @pytest.fixture
 def port(served):
     """Where it listens."""
@@ -134,9 +139,10 @@ def test_slow_headers_are_given_up(port, monkeypatch, start):
     line.close()
 
 
-def test_whoever_waits_longest_makes_room(port):
+def test_whoever_waits_longest_makes_room(served, port):
     """Not those whose request is under way."""
     busy = _line(port, b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n")
+    _under_way(served, 1)
     first = _line(port, b"GET / HT")
     others = [_line(port, b"GET / HT") for _ in range(2)]
     late = _line(port, GET)
@@ -149,9 +155,10 @@ def test_whoever_waits_longest_makes_room(port):
         one.close()
 
 
-def test_a_connection_too_many_is_refused(port):
+def test_a_connection_too_many_is_refused(served, port):
     """Where nobody waits, whoever comes last has to go."""
     busy = [_line(port, b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(4)]
+    _under_way(served, 4)
     late = _line(port)
     assert _is_ended(late)
     for one in (*busy, late):

@@ -125,6 +125,7 @@ def test_the_systemd_unit(tmp_path):
     about = [line for line in (process.stdout + process.stderr).splitlines() if "dither" in line]
     assert (process.returncode, about) == (0, [])
     assert "LimitCORE=0" in text  # a core dump would hold records
+    assert re.search(r"^LimitNOFILE=65536$", text, re.MULTILINE)  # what the server raises its own limit to
 
 
 def test_the_container_file_names_what_exists():

@@ -66,13 +66,13 @@ def test_neighbouring_margins_pass_alike():
 
 
 def test_decisions_follow_the_closed_form():
-    """Counts of passes against their chance; each margin is wrong with probability below 1e-6."""
-    test, runs = MarginTest(Fraction(1), Fraction(1, 100)), trials(1500, 20_000)
+    """Counts of passes against their chance; each margin is wrong with probability below 1e-9."""
+    test, runs = MarginTest(Fraction(1), Fraction(1, 100)), trials(2200, 20_000)
     for margin in (0, 2, 4, 6):
         hits = sum(test.passes(margin) for _ in range(runs))
         chance = test.chance(margin)
-        # Bernstein's inequality at 1e-6 on both sides.
-        slack = 14.6 / 3 + math.sqrt((14.6 / 3) ** 2 + 2 * 14.6 * runs * chance * (1 - chance))
+        # Bernstein's inequality at 1e-9 on both sides: ln(2e9) is 21.42.
+        slack = 21.5 / 3 + math.sqrt((21.5 / 3) ** 2 + 2 * 21.5 * runs * chance * (1 - chance))
         assert abs(hits - runs * chance) <= slack
 
 

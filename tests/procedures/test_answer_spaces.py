@@ -424,6 +424,6 @@ def test_in_a_sandbox(isolated):
     from dither.sandbox import Function
 
     release = dt.sample_and_aggregate(
-        VOTES, Function(source, "order"), space="rankings: milk, tea, water", blocks=8, slot=0.3, epsilon=20.0
+        VOTES, Function(source, "order"), space="rankings: milk, tea, water", blocks=8, slot=1.5, epsilon=20.0
     )
     assert release.value == ("tea", "water", "milk")

@@ -58,14 +58,14 @@ def test_noise_is_scaled_with_the_bounds(aggregator, most, metric):
     """Answers within a hundredth of each width: the narrow number is told as well as the wide one.
 
     In own units the age is off by half of its width.  An error is above ``most`` less than once in 50 times, so that
-    all of four are with probability below 1e-6.
+    all of six are with probability below 1e-10.
     """
     rng = np.random.default_rng(2)
     table = np.array([0.4, 0.5]) + 0.001 * rng.normal(size=(600, 2))
     task = Aggregation(600, 1, Output(2, bounds=PAY_AND_AGE), Loss(1.0, 1e-6), metric=metric)
     made = aggregator.prepare(task)
     errors = []
-    for _ in range(4):
+    for _ in range(6):
         found = made.run(table * [200_000, 120]).values
         errors.append(1.0 if found is None else abs(found[1] / 120 - 0.5))
     assert min(errors) < most

@@ -67,12 +67,12 @@ def test_quotes_follow_from_the_variance(prior):
 def test_quoted_errors_hold_where_they_are_largest(trials):
     """All records alike: the answer is the root of the noise alone, or 0.
 
-    The bound is exceeded in 2.5% of the cases, half of it in 24%.  By Chernoff's bound more than 12% of 400, or less
-    than 12%, have a probability below 1e-7.
+    The bound is exceeded in 2.5% of the cases, half of it in 24%.  More than 12% of 500, or
+    12% and less, have a binomial probability below 1e-10.
     """
     schema = dt.Schema("x.csv", {"age": dt.Real(0, 100)}, rows=1_000)
     quote = dt.quote(dt.Std("age"), schema, epsilon=0.5, confidence=None)
-    runs = trials(400, 4_000)
+    runs = trials(500, 4_000)
     errors = [dt.std([0.0] * 1_000, bounds=BOUNDS, epsilon=0.5, confidence=None).value for _ in range(runs)]
     beyond = sum(error > quote.bound for error in errors)
     assert beyond <= 0.12 * runs

@@ -130,20 +130,18 @@ def inside(host):
         f"    return found if isinstance(found, list) else [found] * {len(CALLS)}\n"
     )
     output = Output(len(CALLS), bounds=(-1, 2), default=-1)
-    with Sandbox(Function(source, "program"), output=output, slot=0.8, memory_mib=64, scratch_mib=16) as box:
-        order = [*SINGLE, *WITHOUT_CONTROL, "system_calls"]
-        order += ["trace"] * (-len(order) % box.cores)
-        for leave in LEAVING:
-            order += [leave] * box.cores
-            order += [find for find in FINDING[leave] for _ in range(box.cores)]
-        order += ["kill_everything"] * box.cores + ["trace"] * box.cores
-        blocks = [np.array([float(NAMES.index(name))]) for name in order]
-        answers = box.run(blocks)
-        for _ in range(3):
-            # A late block says nothing about its attack: on a busy machine the whole release is made again.
-            if not any((answer == -1.0).all() for answer in answers):
-                break
-            answers = box.run(blocks)
+    # A late block says nothing about its attack: on a busy machine the whole release is made again.
+    for slot in (0.8, 0.8, 2.4, 7.2):
+        with Sandbox(Function(source, "program"), output=output, slot=slot, memory_mib=64, scratch_mib=16) as box:
+            order = [*SINGLE, *WITHOUT_CONTROL, "system_calls"]
+            order += ["trace"] * (-len(order) % box.cores)
+            for leave in LEAVING:
+                order += [leave] * box.cores
+                order += [find for find in FINDING[leave] for _ in range(box.cores)]
+            order += ["kill_everything"] * box.cores + ["trace"] * box.cores
+            answers = box.run([np.array([float(NAMES.index(name))]) for name in order])
+        if not any((answer == -1.0).all() for answer in answers):
+            break
     found: dict[str, list] = {}
     for name, answer in zip(order, answers, strict=True):
         found.setdefault(name, []).append(answer)

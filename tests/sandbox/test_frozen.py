@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from blocks import in_time
 from conftest import needs_package
 from dither.procedures.executor import Output
-from dither.sandbox import Function, Sandbox
+from dither.sandbox import Function
 
 CONTENT = """
 import gc, json, re, numpy
@@ -34,14 +35,8 @@ EXPECTED = [2000, 625_000_000, 800_000, 0, 30]
 def test_programs_find_everything_as_it_was_loaded():
     """Block after block, from the same parent; what one changes the next does not see."""
     needs_package("sklearn")
-    preload = ("sklearn.cluster", "pyarrow")
-    with Sandbox(
-        Function(CONTENT, "program"), output=Output(7, bounds=(-1, 1e12), default=-1), slot=2.0, preload=preload
-    ) as box:
-        for _ in range(3):
-            answers = box.run([np.full(3, float(place)) for place in range(6)])
-            if box.failures == 0:
-                break
+    settings = {"output": Output(7, bounds=(-1, 1e12)), "slot": 2.0, "preload": ("sklearn.cluster", "pyarrow")}
+    answers = in_time(Function(CONTENT, "program"), [np.full(3, float(place)) for place in range(6)], **settings)
     assert answers[:, :5].tolist() == [EXPECTED] * 6
     assert len(set(answers[:, 5])) == 1
     assert answers[:, 6].tolist() == [3.0 * place for place in range(6)]
@@ -56,8 +51,6 @@ def program(rows):
 def test_a_fork_copies_little():
     """With scikit-learn loaded a block begins with 25 MB; without the move it is 125."""
     needs_package("sklearn")
-    with Sandbox(
-        Function(SIZE, "program"), output=Output(1, bounds=(0, 1e9)), slot=1.0, cores=1, preload=("sklearn.cluster",)
-    ) as box:
-        begun = float(np.median(box.run([np.zeros(1)] * 3)))
+    settings = {"output": Output(1, bounds=(0, 1e9)), "slot": 1.0, "cores": 1, "preload": ("sklearn.cluster",)}
+    begun = float(np.median(in_time(Function(SIZE, "program"), [np.zeros(1)] * 3, **settings)))
     assert 0 < begun < 70_000

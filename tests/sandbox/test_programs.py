@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from blocks import LONGER, in_time
 from conftest import needs_package
 from dither.errors import InvalidArgument, NotIsolated
 from dither.procedures.executor import Output, Trusted
@@ -66,20 +67,26 @@ PAIR = Output(2, bounds=[(0, 10), (-5, 5)], default=(7, -1))
 def test_every_failure_is_the_default_and_stays_with_its_block():
     """Late, crashing, NaN, oversized and senseless answers are the default; others are clipped to the bounds."""
     kinds = [0, 1, 0, 2, 0, 3, 4, 0, 5, 0, 6, 0, 7, 0, 8, 9, 10, 0, 11, 12, 0]
-    with Sandbox(misbehave, output=PAIR, slot=0.5) as box:
-        answers = box.run([np.array([float(kind), 0.0]) for kind in kinds])
-        failures = box.failures
     expected = {0: (1, 2), 8: (10, -5), 12: (10, 1)}
+    blocks = [np.array([float(kind), 0.0]) for kind in kinds]
+    failures = sum(kind not in expected for kind in kinds)
+    answers = in_time(misbehave, blocks, output=PAIR, slot=0.5, failures=failures)
     assert answers.tolist() == [list(map(float, expected.get(kind, (7, -1)))) for kind in kinds]
-    assert failures == sum(kind not in expected for kind in kinds)
 
 
 def test_a_function_brings_its_modules_and_literals():
     """Global modules and literals travel as text; rounds are reported, blocks of any numeric type arrive whole."""
     heard = []
     blocks = [np.arange(6, dtype=kind).reshape(3, 2) for kind in (np.float64, np.int32, np.float32, np.uint8)]
-    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10)), slot=0.5, example=np.ones((2, 2))) as box:
-        answers = box.run([*blocks, np.zeros((0, 2))], progress=lambda done, planned: heard.append((done, planned)))
+    answers = in_time(
+        doubled_mean,
+        [*blocks, np.zeros((0, 2))],
+        output=Output(1, bounds=(0, 10)),
+        slot=0.5,
+        failures=1,  # the mean of no rows
+        example=np.ones((2, 2)),
+        progress=lambda done, planned: heard.append((done, planned)),
+    )
     assert answers[:, 0].tolist() == [5.0, 5.0, 5.0, 5.0, 5.0]
     assert heard[-1][0] == heard[-1][1]
     trusted = Trusted(doubled_mean, output=Output(1, bounds=(0, 10))).run(blocks)
@@ -203,8 +210,8 @@ def test_an_executable_reads_csv(tmp_path):
         shutil.which("awk"), ["-F,", "NR > 1 { s += $1; t += $2 } END { print s / (NR - 1), t }"], columns=("a", "b")
     )
     rows = np.array([[1.0, 2.5], [3.0, 4.5]])
-    with Sandbox(mean, output=Output(2, bounds=(0, 10)), slot=0.5, example=rows) as box:
-        assert box.run([rows, rows * 0, rows[:1]]).tolist() == [[2.0, 7.0], [0.0, 0.0], [1.0, 2.5]]
+    answers = in_time(mean, [rows, rows * 0, rows[:1]], output=Output(2, bounds=(0, 10)), slot=0.5, example=rows)
+    assert answers.tolist() == [[2.0, 7.0], [0.0, 0.0], [1.0, 2.5]]
 
 
 def test_an_executable_fails_into_the_default(tmp_path):
@@ -224,12 +231,10 @@ def test_an_executable_fails_into_the_default(tmp_path):
         "esac\n",
     )
     expected = [4.0, 9.0, 9.0, 9.0, 9.0, 4.0, 3.0, 9.0, 9.0, 4.0]
-    for slot in (0.4, 2.0, 8.0):  # a block that a busy machine makes late is the default too: then with more time
-        with Sandbox(Executable(program), output=Output(1, bounds=(0, 10), default=9), slot=slot, processes=20) as box:
-            answers = box.run([np.array([float(how)]) for how in (0, 1, 2, 3, 4, 5, 6, 7, 8, 0)])[:, 0].tolist()
-        if answers == expected:
-            break
-    assert answers == expected
+    blocks = [np.array([float(how)]) for how in (0, 1, 2, 3, 4, 5, 6, 7, 8, 0)]
+    output = Output(1, bounds=(0, 10), default=9)
+    answers = in_time(Executable(program), blocks, output=output, slot=0.5, failures=expected.count(9.0), processes=20)
+    assert answers[:, 0].tolist() == expected
 
 
 def test_arrow_reaches_functions_and_executables(tmp_path):
@@ -239,8 +244,8 @@ def test_arrow_reaches_functions_and_executables(tmp_path):
 
     table = pa.table({"pay": [1.0, 2.0, 6.0], "job": ["a", "b", "b"]})
     source = "def f(table):\n    return sum(table['pay'].to_pylist()) / table.num_rows"
-    with Sandbox(Function(source, "f"), output=Output(1, bounds=(0, 10)), slot=1.5, preload=("pyarrow",)) as box:
-        assert box.run([table])[0, 0] == 3.0
+    settings = {"output": Output(1, bounds=(0, 10)), "slot": 1.5}
+    assert in_time(Function(source, "f"), [table], preload=("pyarrow",), **settings)[0, 0] == 3.0
     program = script(
         tmp_path,
         f"#!{bubblewrap.interpreter()} -S\nimport sys\nsys.path += {bubblewrap.package_paths()!r}\n"
@@ -252,9 +257,7 @@ def test_arrow_reaches_functions_and_executables(tmp_path):
     # Outside first: it works, and its modules are in memory when the slot begins.
     outside = subprocess.run([program], input=stream.getvalue().to_pybytes(), capture_output=True, check=True)
     assert float(outside.stdout) == 6.0
-    with Sandbox(Executable(program, format="arrow"), output=Output(1, bounds=(0, 10)), slot=8.0) as box:
-        # A busy machine can only make it late.
-        assert any(box.run([table])[0, 0] == 6.0 for _ in range(3))
+    assert in_time(Executable(program, format="arrow"), [table], **settings)[0, 0] == 6.0
 
 
 def test_isolation_is_probed_and_its_lack_named(monkeypatch):
@@ -330,23 +333,27 @@ def test_a_machine_without_isolation_runs_nothing(monkeypatch):
 
 def test_a_block_that_does_not_go_away_costs_no_other_block():
     """The kernel may take long to end a block: then its sandbox is out of use, and nobody waits for it."""
-    with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.5, cores=1) as box:
-        slow = box._running[0].workers[0]
-        receive, since = slow._receive, []
+    for slot in (0.5 * factor for factor in LONGER):
+        with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=slot, cores=1) as box:
+            slow = box._running[0].workers[0]
+            receive, since = slow._receive, []
 
-        def late(deadline):
-            since.append(time.monotonic())
-            if time.monotonic() < since[0] + 4 * 0.5:
-                time.sleep(max(0.0, deadline - time.monotonic()))
-                return None
-            return receive(deadline)
+            def late(deadline, slot=slot, since=since, receive=receive):
+                since.append(time.monotonic())
+                if time.monotonic() < since[0] + 4 * slot:
+                    time.sleep(max(0.0, deadline - time.monotonic()))
+                    return None
+                return receive(deadline)
 
-        slow._receive = late
-        begin = time.monotonic()
-        answers = box.run([np.ones(3)] * 12)
-        assert answers[:, 0].tolist() == [0.0] + [2.0] * 11
-        assert time.monotonic() - begin >= box.schedule(12).seconds
-        assert len(since) > 2
+            slow._receive = late
+            begin = time.monotonic()
+            answers = box.run([np.ones(3)] * 12)
+            assert time.monotonic() - begin >= box.schedule(12).seconds
+            assert len(since) > 2
+            assert answers[0, 0] == 0.0
+        if box.failures == 1:  # no other block was late
+            break
+    assert answers[:, 0].tolist() == [0.0] + [2.0] * 11
 
 
 def test_a_block_that_cannot_be_encoded_is_the_default():
@@ -358,9 +365,9 @@ def test_a_block_that_cannot_be_encoded_is_the_default():
         return pa.table({"day": pa.array([days], pa.int32()).cast(pa.date32())})
 
     lines = Executable(shutil.which("awk"), ["END { print NR }"])
-    with Sandbox(lines, output=Output(1, bounds=(0, 10), default=9), slot=0.5) as box:
-        assert box.run([dated(1), dated(10**7), dated(2)])[:, 0].tolist() == [2.0, 9.0, 2.0]
-        assert box.run([np.array(["a"]), np.array(["\ud800"])])[:, 0].tolist() == [1.0, 9.0]
+    settings = {"output": Output(1, bounds=(0, 10), default=9), "slot": 0.5, "failures": 1}
+    assert in_time(lines, [dated(1), dated(10**7), dated(2)], **settings)[:, 0].tolist() == [2.0, 9.0, 2.0]
+    assert in_time(lines, [np.array(["a"]), np.array(["\ud800"])], **settings)[:, 0].tolist() == [1.0, 9.0]
 
 
 def test_a_sandbox_that_dies_is_replaced():
@@ -378,15 +385,14 @@ def test_a_sandbox_that_dies_is_replaced():
         assert len(died) == 1
         assert 0 < box.failures <= 1 + len(blocks) // 3
         assert (answers[:, 0] == 2.0).sum() == len(blocks) - box.failures
-        again = box.run(blocks[: box.cores])
-        assert (again == 2.0).all()
+        assert any((box.run(blocks[: box.cores]) == 2.0).all() for _ in range(10))  # a busy machine makes some late
         with pytest.raises(InvalidArgument, match="busy with a release"):
             box.run(blocks[:1], progress=lambda done, planned: box.run(blocks[:1]))
         with pytest.raises(InvalidArgument, match="arrays of numbers"):
             box.run([np.array([object()])])
         with pytest.raises(KeyboardInterrupt):
             box.run(blocks, progress=interrupt)
-        assert (box.run(blocks[: box.cores]) == 2.0).all()
+        assert any((box.run(blocks[: box.cores]) == 2.0).all() for _ in range(10))
     with pytest.raises(InvalidArgument, match="with statement"):
         box.run(blocks)
 
@@ -399,7 +405,7 @@ def interrupt(done, planned):
 def test_executors_have_names():
     """A name chooses; an unknown one is refused with the list."""
     with open_executor("sandbox", doubled_mean, output=Output(1, bounds=(0, 10)), slot=1.0, cores=1) as box:
-        assert box.run([np.ones(2)])[0, 0] == 2.0
+        assert any(box.run([np.ones(2)])[0, 0] == 2.0 for _ in range(10))  # a busy machine can only make it late
     with open_executor("trusted", doubled_mean, output=Output(1, bounds=(0, 10))) as box:
         assert box.run([np.ones(2)])[0, 0] == 2.0
     with pytest.raises(InvalidArgument, match=r"executor must .*; got 'cloud'"):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import dither as dt
+from blocks import in_time
 from conftest import needs_package
 from dither.procedures.executor import Output
-from dither.sandbox import Executable, Sandbox
+from dither.sandbox import Executable
 
 # On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
 pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
@@ -62,5 +63,5 @@ def test_the_executable_of_the_guide_works(tmp_path):
     script.write_text(text, encoding="utf-8")
     script.chmod(0o755)
     block = pa.table({"age": [20, 30, 40], "pay": [1.0, 2.0, 6.0]})
-    with Sandbox(Executable(script), output=Output(1, bounds=(0, 100), default=50), slot=2.0, example=block) as box:
-        assert box.run([block])[0].tolist() == [3.0]
+    answers = in_time(Executable(script), [block], output=Output(1, bounds=(0, 100)), slot=2.0, example=block)
+    assert answers[0].tolist() == [3.0]

@@ -282,7 +282,7 @@ def test_smooth_noise_for_several_numbers_is_private_and_30_percent_less_is_not(
 
 
 def test_intervals_of_several_numbers_cover():
-    """Each number's interval, 1,000 draws at 90%: fewer than 80% have probability below 1e-8 (Hoeffding)."""
+    """Each number's interval, 1,000 draws at 90%: fewer than 80% have probability below 1e-20 (binomial)."""
     facts = {"bounds": [(-1000, 1000)] * 2, "default": 0, "norm": "l2"}
     query = dt.Custom(name="two", value=lambda x: (3.0, -4.0), smooth_bound=lambda x, beta: 1.0, **facts)
     prepared = dt.Smooth().prepare(MechanismSpec(statistic_of(query), Loss(1.0), confidence=Fraction(9, 10)))
