@@ -99,6 +99,22 @@ def test_an_entry_that_raises(name):
     assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
 
 
+class Zero(int):
+    """A whole number of somebody's own class, which says of itself that it is 0."""
+
+    def __float__(self):
+        return 0.0
+
+
+@pytest.mark.parametrize("entry", [Zero(10), np.ma.masked], ids=["own class", "masked"])
+def test_an_entry_is_read_alike_among_all_others(entry):
+    """An array made of a whole list may read it in another way than alone, and the others decided which."""
+    how = {"bounds": (0, 10), "epsilon": 1_000.0, "confidence": None, "nulls": 10}
+    others = (1, 1.0, True, np.float32(1), np.longdouble(1), "1", None)
+    means = {round(dt.mean([entry] * 999 + [other], **how).value, 1) for other in others}
+    assert len(means) == 1, means
+
+
 def test_a_long_text_does_not_widen_the_others():
     """A block of texts needs memory for its texts, not for the longest of them once for each record."""
     data = ["a"] * 199 + ["x" * 1_000_000]
