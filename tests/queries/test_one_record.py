@@ -99,6 +99,15 @@ def test_an_entry_that_raises(name):
     assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
 
 
+@pytest.mark.parametrize("others", [1.0, [1.0, 2.0], np.array([1.0, 2.0]), "word"], ids=str)
+@pytest.mark.parametrize("entry", [np.array(4.0), np.array(None)], ids=["number", "object"])
+def test_an_array_without_a_length(entry, others):
+    """An array of no dimension among rows, or alone in its block."""
+    for blocks in (50, 10):
+        how = {"bounds": (0, 10), "executor": "trusted", "blocks": blocks, "epsilon": 1.0}
+        assert dt.sample_and_aggregate([others] * 49 + [entry], lambda _: 1.0, **how).value is not None
+
+
 class Zero(int):
     """A whole number of somebody's own class, which says of itself that it is 0."""
 
