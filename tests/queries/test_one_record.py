@@ -108,6 +108,29 @@ def test_an_array_without_a_length(entry, others):
         assert dt.sample_and_aggregate([others] * 49 + [entry], lambda _: 1.0, **how).value is not None
 
 
+@pytest.mark.parametrize("looked_at", ["__hash__", "__str__", "__repr__", "__eq__", "__ne__", "__class__"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda data: dt.count(data, epsilon=1.0),
+        lambda data: dt.histogram(data, categories=["a", "b"], epsilon=1.0),
+        lambda data: dt.histogram(data, epsilon=1.0, delta=1e-6),
+        lambda data: dt.mode(data, epsilon=1.0, delta=1e-6),
+        lambda data: dt.counting_queries(data, family="points", categories=["a", "b"], epsilon=1.0),
+    ],
+    ids=["count", "histogram", "found", "mode", "points"],
+)
+def test_an_entry_that_ends_the_program(asked, looked_at):
+    """Counted as any other record, whatever its class does when it is compared, hashed or written."""
+
+    def leave(*_):
+        raise SystemExit(3)
+
+    body = {looked_at: property(leave) if looked_at == "__class__" else leave}
+    entry = type("Entry", (), {"__hash__": object.__hash__} | body)()
+    assert asked(["a"] * 99 + [entry]).loss.epsilon == 1.0
+
+
 class Zero(int):
     """A whole number of somebody's own class, which says of itself that it is 0."""
 

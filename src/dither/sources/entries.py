@@ -79,7 +79,7 @@ def truth(entry: object) -> bool | None:  # anything: an entry of a list
     >>> truth(True), truth(0), truth("yes"), truth("0"), truth("maybe")
     (True, False, True, False, None)
     """
-    if isinstance(entry, str):
+    if not is_missing(entry) and isinstance(entry, str):
         word = str.lower(str.strip(entry))
         if word in TRUE_WORDS or word in FALSE_WORDS:
             return word in TRUE_WORDS
