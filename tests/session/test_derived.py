@@ -439,3 +439,19 @@ def test_conditions_are_refused_as_before():
     session.ask(dt.Histogram("job"), epsilon=1)
     with pytest.raises(InvalidArgument):
         session.ask(dt.Count(), epsilon=1, where="job = 'king'")
+
+
+def test_what_was_paid_for_beside_a_free_count_is_free_the_second_time():
+    """The mean of a question whose count is free is paid for once, whatever the requests are called."""
+    session = opened()
+    session.ask(dt.Histogram("job"), epsilon=1)
+    spent = session.budget.spent.epsilon
+    asked = {"where": "job = 'nurse'", "epsilon": 1}
+    first = session.ask([dt.Mean("x"), dt.Count()], request_id="one", **asked)
+    assert first[1].derived_from is not None
+    assert session.budget.spent.epsilon == spent + 0.5
+    for name in ("one", "two", None):
+        assert session.ask([dt.Mean("x"), dt.Count()], request_id=name, **asked) == first
+    assert session.budget.spent.epsilon == spent + 0.5
+    session.ask([dt.Mean("x"), dt.Count()], again=True, **asked)
+    assert session.budget.spent.epsilon == spent + 1.5

@@ -230,13 +230,14 @@ class PaidSession:
     ) -> Stored:
         """Charge what is not derived, read it, and store all answers together.
 
-        What was computed from the same releases before is given as it is stored, unless the request has a name.
+        What was computed from the same releases before is given as it is stored; where nothing of it was paid for and
+        the request has a name, it is computed and kept under that name.
         """
-        if any(derived) and request_id is None:
+        read_plans = [one for one, how in zip(plans, derived, strict=True) if how is None]
+        if any(derived) and (read_plans or request_id is None):
             before = self._ledger.stored(self._name, question | {DERIVED: _derived_form(derived)})
             if before is not None and (kept := self._from_store(*before)) is not None:
                 return kept
-        read_plans = [one for one, how in zip(plans, derived, strict=True) if how is None]
         with self._source.prepared(read_plans) if read_plans else contextlib.nullcontext(_nothing) as read:
             source = self._mark() if read_plans else self._source_of(derived)
             charge = self._ledger.charge(
