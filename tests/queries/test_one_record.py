@@ -51,7 +51,7 @@ def test_a_row_without_end():
     assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
 
 
-@pytest.mark.parametrize("word", ["true", "t", "yes", "2"])
+@pytest.mark.parametrize("word", ["true", "t", "yes", "2", " yes", "\tyes", "no\t", "\u2009yes", "\u20092.5", "\t2.5"])
 def test_truth_values_of_texts(word, tmp_path: pathlib.Path):
     """A text is read in one way, whatever holds it (docs/schema.md says everywhere)."""
     entries = [word] * 50 + ["false"] * 50
