@@ -455,3 +455,17 @@ def test_what_was_paid_for_beside_a_free_count_is_free_the_second_time():
     assert session.budget.spent.epsilon == spent + 0.5
     session.ask([dt.Mean("x"), dt.Count()], again=True, **asked)
     assert session.budget.spent.epsilon == spent + 1.5
+
+
+def test_owners_learn_of_a_changed_source_beside_answers_that_are_read(tmp_path):
+    """A count from a histogram of an earlier state of the source, in one question with a mean of the present one."""
+    source = tmp_path / "pay.csv"
+    source.write_text("x,job\n" + "50,nurse\n" * 40)
+    columns = {name: COLUMNS[name] for name in ("x", "job")}
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    with dt.open(source, columns=columns, budget=dt.Budget(100.0), ledger=ledger, name="pay") as session:
+        session.ask(dt.Histogram("job"), epsilon=1)
+        source.write_text("x,job\n" + "50,nurse\n" * 60)
+        with pytest.warns(UserWarning, match="has changed"):
+            found = session.ask([dt.Mean("x"), dt.Count()], where="job = 'nurse'", epsilon=1)
+    assert [one.derived_from is None for one in found] == [True, False]
