@@ -12,6 +12,8 @@ from dither.errors import Contradiction, InvalidArgument
 from dither.ledger import SqliteLedger
 from dither.mechanisms import worst_case
 from dither.mechanisms.noise_intervals import laplace_sum_half_width
+from dither.queries.workloads import CountingQueries
+from dither.session import derived
 from dither.session.derived import derivation
 from dither.sources.predicates import parse_filter
 
@@ -469,3 +471,25 @@ def test_owners_learn_of_a_changed_source_beside_answers_that_are_read(tmp_path)
         with pytest.warns(UserWarning, match="has changed"):
             found = session.ask([dt.Mean("x"), dt.Count()], where="job = 'nurse'", epsilon=1)
     assert [one.derived_from is None for one in found] == [True, False]
+
+
+@pytest.mark.parametrize("family", ["points", "thresholds"])
+@pytest.mark.parametrize("edges", [20_000, 2_000])
+def test_large_families_are_read_instead(family, edges, monkeypatch):
+    """A table of which bin each of thousands of queries counts takes gigabytes, which one question may not."""
+    session = dt.open({"x": [1.0]}, columns={"x": dt.Real(0, edges)}, budget=dt.Budget(100.0))
+    session.ask(dt.Histogram("x", edges=list(range(edges + 1))), epsilon=1)
+    monkeypatch.setattr(CountingQueries, "bins_of_queries", lambda _: pytest.fail("the table is built"))
+    planned = session.plan(dt.CountingQueries("x", family=family, edges=list(range(edges + 1))), epsilon=1)
+    assert session._histograms.answering(planned) is None
+
+
+def test_values_are_looked_at_once_for_all_groups(monkeypatch):
+    """Groups by a category of hundreds of values: each value is put into its bin once, not once for each group."""
+    values, seen, points = [f"v{place}" for place in range(400)], [], derived._points
+    session = dt.open({"job": values}, columns={"job": dt.Category(values)}, budget=dt.Budget(100.0))
+    session.ask(dt.Histogram("job"), epsilon=1)
+    monkeypatch.setattr(derived, "_points", lambda *given: (seen.append(one) or one for one in points(*given)))
+    found = session.ask(dt.Count(), by="job", epsilon=1)
+    assert all(one.derived_from is not None for one in found)
+    assert len(seen) == len(values) + 2
