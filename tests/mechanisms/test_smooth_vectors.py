@@ -60,6 +60,21 @@ def test_the_ladder_of_several_quantiles_holds_for_all_data_of_four_records():
     assert broken(QUARTILES, datasets, pairs, 0.7) > 0
 
 
+def test_moves_of_thousands_of_quantiles_together_are_exact():
+    """3,000 quantiles of a column of 2^52 steps move by more than 64 bits hold: no sum wraps around."""
+    grid, records, count = Grid(Fraction(1), -(1 << 51), 1 << 51), 8, 3000
+    statistic = RankedValues(
+        tuple(Fraction(i + 1, count + 1) for i in range(count)), records, grid, tuple(str(i) for i in range(count))
+    )
+    data = Column(np.array([grid.low] * 4 + [grid.high] * 4, dtype=np.int64), grid)
+    each = [one.ladder(data).sensitivity_at_distance(0, 10).tolist() for one in statistic.each()]
+    expected = [sum(rungs[k] for rungs in each) for k in range(10)]
+    assert max(expected) == statistic.norm_sensitivity > 1 << 63
+    ladder = statistic.norm_ladder(data)
+    assert ladder.sensitivity_at_distance(0, 10).tolist() == expected
+    assert ladder.smooth(Fraction(1, 100)) >= Fraction(np.exp(-0.1)) * max(expected)
+
+
 def test_the_ladder_of_a_mean_vector_is_attained_in_units_of_its_widths():
     """Sums of two columns of different widths, all tables of two records: one change moves each by its width."""
     rows = list(product((0, 3, 6), (-1, 1)))

@@ -51,7 +51,7 @@ def test_a_row_without_end():
     assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
 
 
-@pytest.mark.parametrize("word", ["true", "t", "yes", "2"])
+@pytest.mark.parametrize("word", ["true", "t", "yes", "2", " yes", "\tyes", "no\t", "\u2009yes", "\u20092.5", "\t2.5"])
 def test_truth_values_of_texts(word, tmp_path: pathlib.Path):
     """A text is read in one way, whatever holds it (docs/schema.md says everywhere)."""
     entries = [word] * 50 + ["false"] * 50
@@ -97,6 +97,54 @@ def test_an_entry_that_raises(name):
     assert dt.mean([1.0] * 199 + [entry], bounds=(0, 10), epsilon=1.0).value is not None
     rows = [[1.0, 2.0]] * 199 + [entry]
     assert dt.mean(rows, bounds=[(0, 10), (0, 10)], epsilon=1.0).value is not None
+
+
+@pytest.mark.parametrize("others", [1.0, [1.0, 2.0], np.array([1.0, 2.0]), "word"], ids=str)
+@pytest.mark.parametrize("entry", [np.array(4.0), np.array(None)], ids=["number", "object"])
+def test_an_array_without_a_length(entry, others):
+    """An array of no dimension among rows, or alone in its block."""
+    for blocks in (50, 10):
+        how = {"bounds": (0, 10), "executor": "trusted", "blocks": blocks, "epsilon": 1.0}
+        assert dt.sample_and_aggregate([others] * 49 + [entry], lambda _: 1.0, **how).value is not None
+
+
+@pytest.mark.parametrize("looked_at", ["__hash__", "__str__", "__repr__", "__eq__", "__ne__", "__class__"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda data: dt.count(data, epsilon=1.0),
+        lambda data: dt.histogram(data, categories=["a", "b"], epsilon=1.0),
+        lambda data: dt.histogram(data, epsilon=1.0, delta=1e-6),
+        lambda data: dt.mode(data, epsilon=1.0, delta=1e-6),
+        lambda data: dt.counting_queries(data, family="points", categories=["a", "b"], epsilon=1.0),
+    ],
+    ids=["count", "histogram", "found", "mode", "points"],
+)
+def test_an_entry_that_ends_the_program(asked, looked_at):
+    """Counted as any other record, whatever its class does when it is compared, hashed or written."""
+
+    def leave(*_):
+        raise SystemExit(3)
+
+    body = {looked_at: property(leave) if looked_at == "__class__" else leave}
+    entry = type("Entry", (), {"__hash__": object.__hash__} | body)()
+    assert asked(["a"] * 99 + [entry]).loss.epsilon == 1.0
+
+
+class Zero(int):
+    """A whole number of somebody's own class, which says of itself that it is 0."""
+
+    def __float__(self):
+        return 0.0
+
+
+@pytest.mark.parametrize("entry", [Zero(10), np.ma.masked], ids=["own class", "masked"])
+def test_an_entry_is_read_alike_among_all_others(entry):
+    """An array made of a whole list may read it in another way than alone, and the others decided which."""
+    how = {"bounds": (0, 10), "epsilon": 1_000.0, "confidence": None, "nulls": 10}
+    others = (1, 1.0, True, np.float32(1), np.longdouble(1), "1", None)
+    means = {round(dt.mean([entry] * 999 + [other], **how).value, 1) for other in others}
+    assert len(means) == 1, means
 
 
 def test_a_long_text_does_not_widen_the_others():

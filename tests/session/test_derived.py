@@ -12,6 +12,8 @@ from dither.errors import Contradiction, InvalidArgument
 from dither.ledger import SqliteLedger
 from dither.mechanisms import worst_case
 from dither.mechanisms.noise_intervals import laplace_sum_half_width
+from dither.queries.workloads import CountingQueries
+from dither.session import derived
 from dither.session.derived import derivation
 from dither.sources.predicates import parse_filter
 
@@ -439,3 +441,55 @@ def test_conditions_are_refused_as_before():
     session.ask(dt.Histogram("job"), epsilon=1)
     with pytest.raises(InvalidArgument):
         session.ask(dt.Count(), epsilon=1, where="job = 'king'")
+
+
+def test_what_was_paid_for_beside_a_free_count_is_free_the_second_time():
+    """The mean of a question whose count is free is paid for once, whatever the requests are called."""
+    session = opened()
+    session.ask(dt.Histogram("job"), epsilon=1)
+    spent = session.budget.spent.epsilon
+    asked = {"where": "job = 'nurse'", "epsilon": 1}
+    first = session.ask([dt.Mean("x"), dt.Count()], request_id="one", **asked)
+    assert first[1].derived_from is not None
+    assert session.budget.spent.epsilon == spent + 0.5
+    for name in ("one", "two", None):
+        assert session.ask([dt.Mean("x"), dt.Count()], request_id=name, **asked) == first
+    assert session.budget.spent.epsilon == spent + 0.5
+    session.ask([dt.Mean("x"), dt.Count()], again=True, **asked)
+    assert session.budget.spent.epsilon == spent + 1.5
+
+
+def test_owners_learn_of_a_changed_source_beside_answers_that_are_read(tmp_path):
+    """A count from a histogram of an earlier state of the source, in one question with a mean of the present one."""
+    source = tmp_path / "pay.csv"
+    source.write_text("x,job\n" + "50,nurse\n" * 40)
+    columns = {name: COLUMNS[name] for name in ("x", "job")}
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    with dt.open(source, columns=columns, budget=dt.Budget(100.0), ledger=ledger, name="pay") as session:
+        session.ask(dt.Histogram("job"), epsilon=1)
+        source.write_text("x,job\n" + "50,nurse\n" * 60)
+        with pytest.warns(UserWarning, match="has changed"):
+            found = session.ask([dt.Mean("x"), dt.Count()], where="job = 'nurse'", epsilon=1)
+    assert [one.derived_from is None for one in found] == [True, False]
+
+
+@pytest.mark.parametrize("family", ["points", "thresholds"])
+@pytest.mark.parametrize("edges", [20_000, 2_000])
+def test_large_families_are_read_instead(family, edges, monkeypatch):
+    """A table of which bin each of thousands of queries counts takes gigabytes, which one question may not."""
+    session = dt.open({"x": [1.0]}, columns={"x": dt.Real(0, edges)}, budget=dt.Budget(100.0))
+    session.ask(dt.Histogram("x", edges=list(range(edges + 1))), epsilon=1)
+    monkeypatch.setattr(CountingQueries, "bins_of_queries", lambda _: pytest.fail("the table is built"))
+    planned = session.plan(dt.CountingQueries("x", family=family, edges=list(range(edges + 1))), epsilon=1)
+    assert session._histograms.answering(planned) is None
+
+
+def test_values_are_looked_at_once_for_all_groups(monkeypatch):
+    """Groups by a category of hundreds of values: each value is put into its bin once, not once for each group."""
+    values, seen, points = [f"v{place}" for place in range(400)], [], derived._points
+    session = dt.open({"job": values}, columns={"job": dt.Category(values)}, budget=dt.Budget(100.0))
+    session.ask(dt.Histogram("job"), epsilon=1)
+    monkeypatch.setattr(derived, "_points", lambda *given: (seen.append(one) or one for one in points(*given)))
+    found = session.ask(dt.Count(), by="job", epsilon=1)
+    assert all(one.derived_from is not None for one in found)
+    assert len(seen) == len(values) + 2

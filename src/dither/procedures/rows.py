@@ -206,8 +206,8 @@ def untyped_array(entries: Entries) -> NDArray[np.float64] | NDArray[np.str_]:
     array(['1', 'two'], dtype='<U3')
     """
     built = object_array(entries)
-    if {type(one) for one in entries} <= _ROWS and len({len(one) for one in entries}) == 1:
-        with contextlib.suppress(*FAILURES):  # (an entry that can't be looked at: then rows stay as they are)
+    with contextlib.suppress(*FAILURES):  # (an entry that can't be looked at, or has no length: rows stay as they are)
+        if {type(one) for one in entries} <= _ROWS and len({len(one) for one in entries}) == 1:
             built = np.array(entries, dtype=object)
     flat = built.ravel().tolist()
     if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):

@@ -34,7 +34,7 @@ from dither.queries.plan import AUTO, Options, Plan, Result
 from dither.queries.query import ColumnQuery, Missing, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.sources.column import Column, Shape, shape_of
-from dither.sources.entries import text
+from dither.sources.entries import FAILURES, text
 from dither.sources.frames import ColumnLike, column_entries, is_table
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
@@ -468,7 +468,7 @@ def _plain_value(value: CategoryValue) -> CategoryValue:
         repr(value)
     except TypeError:
         return text(value) or "missing"
-    except Exception:  # noqa: BLE001  (an entry may be of anybody's own class)
+    except FAILURES:  # (an entry may be of anybody's own class)
         return "missing"
     return value
 
@@ -479,6 +479,6 @@ def _is_missing(value: CategoryValue) -> bool:
         return True
     try:
         unlike = value != value
-    except Exception:  # noqa: BLE001  (what does not even compare with itself; one record must not raise an error)
+    except FAILURES:  # (what does not even compare with itself; one record must not raise an error)
         return True
     return unlike is value or (isinstance(unlike, (bool, np.bool_)) and bool(unlike))

@@ -43,6 +43,7 @@ from dither.sources.column import (
     shape_of,
     table_shape_of,
 )
+from dither.sources.entries import FAILURES
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
@@ -241,7 +242,7 @@ def _place(places: dict[CategoryValue, int], value: CategoryValue) -> int:
     """The bin of a record; whatever is not declared, or cannot be looked up, is "other"."""
     try:
         return places.get(value, len(places))
-    except Exception:  # noqa: BLE001 - an entry may be of anybody's own class
+    except FAILURES:  # an entry may be of anybody's own class
         return len(places)
 
 

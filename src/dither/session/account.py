@@ -230,15 +230,17 @@ class PaidSession:
     ) -> Stored:
         """Charge what is not derived, read it, and store all answers together.
 
-        What was computed from the same releases before is given as it is stored, unless the request has a name.
+        What was computed from the same releases before is given as it is stored; where nothing of it was paid for and
+        the request has a name, it is computed and kept under that name.
         """
-        if any(derived) and request_id is None:
+        read_plans = [one for one, how in zip(plans, derived, strict=True) if how is None]
+        if any(derived) and (read_plans or request_id is None):
             before = self._ledger.stored(self._name, question | {DERIVED: _derived_form(derived)})
             if before is not None and (kept := self._from_store(*before)) is not None:
                 return kept
-        read_plans = [one for one, how in zip(plans, derived, strict=True) if how is None]
         with self._source.prepared(read_plans) if read_plans else contextlib.nullcontext(_nothing) as read:
-            source = self._mark() if read_plans else self._source_of(derived)
+            origin = self._source_of(derived)
+            source = self._mark() if read_plans else origin
             charge = self._ledger.charge(
                 self._name,
                 [one.loss if how is None else Loss(0.0) for one, how in zip(plans, derived, strict=True)],
@@ -259,9 +261,9 @@ class PaidSession:
     def _source_of(self, derived: Sequence[Derivation | None]) -> str | None:
         """The mark of the source that derived answers go back to, if it is one; owners learn if it has changed."""
         marks = {one.histogram.source for one in derived if one is not None}
-        mark = marks.pop() if len(marks) == 1 else None
-        self._from_store(None, mark)
-        return mark
+        for mark in marks:
+            self._from_store(None, mark)
+        return marks.pop() if len(marks) == 1 else None
 
     @property
     def budget(self) -> Account:

@@ -46,6 +46,8 @@ Point: TypeAlias = Constant | None
 """A value of a column that stands for all that no edge and no condition tells apart from it; None: missing."""
 MOST_CONDITIONS = 4
 """Filters with more conditions besides those on the histogram's column are not compared in every order."""
+MOST_CELLS = 1 << 20
+"""Bins, times queries, times groups: larger questions are read and paid for."""
 ELSEWHERE = "\x00"
 """Stands for all texts that are named nowhere: no source stores it."""
 
@@ -225,7 +227,7 @@ def derivation(asked: TablePlan, stored: StoredHistogram) -> Derivation | None:
     if family is None:
         return None
     column = str(stored.query.column)
-    if column not in asked.schema.columns:
+    if column not in asked.schema.columns or not _is_small(asked, family, len(stored.values)):
         return None
     for own, shared in _split(family.conditions, column):
         predicate = None if not shared else shared[0] if len(shared) == 1 else Both(tuple(shared))
@@ -238,12 +240,31 @@ def derivation(asked: TablePlan, stored: StoredHistogram) -> Derivation | None:
 
 @dataclass(frozen=True)
 class Family:
-    """Counting queries: which records are counted at all, the column and the bins that tell them apart, if any."""
+    """Counting queries: which records are counted at all, and the queries about bins of a column, if it is several."""
 
     conditions: tuple[Predicate, ...]
-    domain: Histogram | None
-    queries: tuple[tuple[bool, ...], ...]
-    """For each query the bins of ``domain`` that it counts; of one count without bins a single one."""
+    several: CountingQueries | None = None
+
+    @property
+    def domain(self) -> Histogram | None:
+        """The bins that tell records apart, if any."""
+        return None if self.several is None else self.several.domain
+
+    @property
+    def size(self) -> int:
+        """How many queries there are."""
+        return 1 if self.several is None else self.several.size
+
+    @functools.cached_property
+    def queries(self) -> tuple[tuple[bool, ...], ...]:
+        """For each query the bins of ``domain`` that it counts; of one count without bins a single one."""
+        return ((True,),) if self.several is None else self.several.bins_of_queries()
+
+
+def _is_small(asked: TablePlan, family: Family, bins: int) -> bool:
+    """Whether what a stored histogram says of all queries and groups is quickly worked out: by public facts."""
+    own = 1 if family.domain is None else len(family.domain.bin_labels)
+    return max(bins, own) * family.size * (asked.groups or 1) <= MOST_CELLS
 
 
 def _family(asked: TablePlan) -> Family | None:
@@ -251,14 +272,14 @@ def _family(asked: TablePlan) -> Family | None:
     if isinstance(asked.query, Count):
         flag = asked.query.column
         if flag is None:
-            return Family(conditions, None, ((True,),))
+            return Family(conditions)
         true: Predicate = Compare(flag, "=", 1)
         declared = asked.schema.columns[flag]
         if isinstance(declared, Boolean) and declared.missing == 1 and not declared.drops_nulls:
             true = Either((true, Missing(flag)))
-        return Family((*conditions, true), None, ((True,),))
-    if isinstance(asked.query, CountingQueries) and (domain := asked.query.domain) is not None:
-        return Family(conditions, domain, asked.query.bins_of_queries())
+        return Family((*conditions, true))
+    if isinstance(asked.query, CountingQueries) and asked.query.domain is not None:
+        return Family(conditions, asked.query)
     return None
 
 
@@ -305,22 +326,27 @@ def _derived(
         return None
     scale = max(prepared.statistic.global_sensitivities) * prepared.unit
     whole = planned.expected_rows  # of all rows, where their number is public
+    keys = _keys(asked, column)
+    if keys is None:
+        return None
+    placed = _placed(schema, histogram, family, own, keys)
     groups = []
-    for group, condition in _groups(asked, column):
-        chosen = _chosen_bins(schema, histogram, family, (*own, *condition))
-        if chosen is None:
+    for key in keys or [None]:
+        places = placed.all_places() if key is None else placed.places_of(key)
+        if places is None:
             return None
+        chosen = tuple(tuple(place is not None and one[place] for place in places) for one in family.queries)
+        group: dict[str, GroupKey] | None = None if key is None else {column: key}
         groups.append((group, _plan_of(asked, prepared, scale, whole, chosen, stored.charge.number)))
-    return Derivation(stored, asked, scale, tuple(groups)) if groups else None
+    return Derivation(stored, asked, scale, tuple(groups))
 
 
-def _groups(asked: TablePlan, column: str) -> Iterator[tuple[dict[str, GroupKey] | None, tuple[Predicate, ...]]]:
-    """The groups of a question with the conditions that they are; groups by another column have one that never is."""
+def _keys(asked: TablePlan, column: str) -> list[str] | None:
+    """The keys of the groups, none where nothing is grouped; None where groups are by another column."""
     if not asked.by:
-        yield None, ()
-    elif asked.by == (column,) and isinstance(asked.schema.columns[column], Category):
-        for key in asked.schema.columns[column].keys(column):
-            yield {column: key}, (Compare(column, "=", key),)
+        return []
+    declared = asked.schema.columns[column]
+    return list(map(str, declared.keys(column))) if asked.by == (column,) and isinstance(declared, Category) else None
 
 
 def _plan_of(
@@ -353,54 +379,82 @@ def _plan_of(
     )
 
 
-def _chosen_bins(
-    schema: Schema, histogram: Histogram, family: Family, conditions: tuple[Predicate, ...]
-) -> tuple[tuple[bool, ...], ...] | None:
-    """For each query the bins of the histogram that it counts; None where a bin holds records of both sorts.
+@dataclass(frozen=True)
+class _Placed:
+    """Where all values of a column fall, by finitely many that stand for all of them.
 
-    All values of the column fall into finitely many classes that neither edges nor conditions tell apart; one point of
-    each is looked at, and a missing value.
+    A value that is counted has a place: its bin in the family's own domain.  Others have none.
     """
-    column = str(histogram.column)
-    bins = len(histogram.bin_labels)
-    found: list[set[int | None]] = [set() for _ in range(bins)]
-    for point in _points(schema, histogram, family.domain, conditions):
+
+    bins: tuple[dict[Point, int | None], ...]
+    """The values of each bin of the histogram, with their places."""
+    left_out: dict[Point, int | None]
+    """Those that are in no bin."""
+
+    def all_places(self) -> list[int | None] | None:
+        """The place of each bin; None where a bin holds values of several, or one that is counted is in none."""
+        each = [set(one.values()) for one in self.bins]
+        is_clear = all(len(one) <= 1 for one in each) and not any(one is not None for one in self.left_out.values())
+        return [next(iter(one), None) for one in each] if is_clear else None
+
+    def places_of(self, key: str) -> list[int | None] | None:
+        """The same where nothing but one value is counted."""
+        places: list[int | None] = [None] * len(self.bins)
+        number = self._bin_of[key]
+        places[number] = self.bins[number][key]
+        return None if places[number] is not None and len(self.bins[number]) > 1 else places
+
+    @functools.cached_property
+    def _bin_of(self) -> dict[Point, int]:
+        return {point: number for number, one in enumerate(self.bins) for point in one}
+
+
+def _placed(
+    schema: Schema, histogram: Histogram, family: Family, conditions: tuple[Predicate, ...], keys: Sequence[str]
+) -> _Placed:
+    """All values of the column, by those that neither edges nor conditions nor keys of groups tell apart."""
+    column, domain = str(histogram.column), family.domain
+    bin_of = _bins_of(schema, histogram)
+    own = None if domain is None else _bins_of(schema, domain)
+    found = _Placed(tuple({} for _ in histogram.bin_labels), {})
+    for point in _points(schema, histogram, domain, conditions, keys):
         counted = all(one.holds({column: point}) is True for one in conditions)
-        domain = family.domain
-        place = None if not counted else 0 if domain is None else _bin(schema, domain, point)
-        held = _bin(schema, histogram, point)
-        if held is not None:
-            found[held].add(place)
-        elif place is not None:
-            return None  # the histogram left out what is counted
-    if any(len(one) > 1 for one in found):
-        return None
-    places = [next(iter(one), None) for one in found]
-    return tuple(tuple(place is not None and one[place] for place in places) for one in family.queries)
+        held = bin_of(point)
+        within = found.left_out if held is None else found.bins[held]
+        within[point] = None if not counted else 0 if own is None else own(point)
+    return found
 
 
-def _bin(schema: Schema, histogram: Histogram, point: Point) -> int | None:
+def _bins_of(schema: Schema, histogram: Histogram) -> Callable[[Point], int | None]:
     """The bin of a value; None where records without a value are left out."""
-    declared = schema.columns[str(histogram.column)]
-    if point is None and declared.drops_nulls:
-        return None
-    if histogram.edges is None:
-        names = histogram.names
-        return names.index(point) if isinstance(point, str) and point in names else len(names)
-    missing = histogram.missing_in(schema)
-    value = missing if point is None else point
-    if not isinstance(value, (int, float)):
-        raise RuntimeError("bins between edges are bins of numbers")
-    return bisect.bisect_right(histogram.cuts[1:-1], value)
+    drops, missing = schema.columns[str(histogram.column)].drops_nulls, histogram.missing_in(schema)
+    inner = () if histogram.edges is None else histogram.cuts[1:-1]
+    known = {name: number for number, name in enumerate(histogram.names)} if histogram.edges is None else {}
+
+    def bin_of(point: Point) -> int | None:
+        if point is None and drops:
+            return None
+        if histogram.edges is None:
+            return known.get(point, len(known)) if isinstance(point, str) else len(known)
+        value = missing if point is None else point
+        if not isinstance(value, (int, float)):
+            raise RuntimeError("bins between edges are bins of numbers")
+        return bisect.bisect_right(inner, value)
+
+    return bin_of
 
 
 def _points(
-    schema: Schema, histogram: Histogram, domain: Histogram | None, conditions: tuple[Predicate, ...]
+    schema: Schema,
+    histogram: Histogram,
+    domain: Histogram | None,
+    conditions: tuple[Predicate, ...],
+    keys: Sequence[str],
 ) -> Iterator[Point]:
     """One value of each class, and a missing one."""
     yield None
     declared = schema.columns[str(histogram.column)]
-    constants: set[Constant] = {one for condition in conditions for one in condition.constants()}
+    constants: set[Constant] = {*keys, *(one for condition in conditions for one in condition.constants())}
     for one in (histogram,) if domain is None else (histogram, domain):
         constants |= set(one.names) if one.edges is None else set(one.cuts[1:-1])
     if not isinstance(declared, Measured):

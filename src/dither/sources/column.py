@@ -200,18 +200,24 @@ def _declared_type(data: ColumnLike) -> str:
     return str(declared.name if isinstance(declared, np.dtype) else declared).lower()
 
 
+_PLAIN = frozenset(
+    {bool, int, float, np.bool_, np.float16, np.float32, np.float64}
+    | {np.dtype(code).type for code in np.typecodes["AllInteger"] if code.lower() not in "mn"}
+)
+"""Types of which an array holds the same number as ``float`` gives; of a class made from them it need not."""
+
+
 def _untyped(data: ColumnLike, read: Reader = reals) -> NDArray[np.float64]:
     """Entries without a declared type are real numbers: whether all of them are whole is no public fact.
 
-    What is no number is missing.  A list of numbers is converted at once, anything else entry by entry: both read every
-    entry in the same way, so no entry decides about how the others are read.
+    What is no number is missing.  A list of plain numbers is converted at once, anything else entry by entry: both read
+    every entry in the same way, so no entry decides about how the others are read.
     """
     if not isinstance(data, np.ndarray):
         with contextlib.suppress(*FAILURES), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            guessed = np.asarray(data)
-            if guessed.dtype.kind in "iufb" and guessed.ndim == 1:  # (whether all entries are lists is no public fact)
-                return guessed.astype(np.float64)
+            if _PLAIN.issuperset(map(type, data)):
+                return np.asarray(data).astype(np.float64)
     if isinstance(data, np.ndarray) and data.ndim != 1:
         return read(data.ravel()).reshape(data.shape)
     return read(data)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import unicodedata
 import warnings
 from collections.abc import Iterable
 
@@ -27,6 +28,8 @@ def is_missing(entry: object) -> bool:  # anything: an entry of a list
         return True
 
 
+SPACES = "".join(chr(code) for code in range(0x3001) if unicodedata.category(chr(code)) == "Zs")
+"""What is cut off at both ends of a text before it is read, as SQL's TRIM does: spaces, and neither tabs nor lines."""
 TRUE_WORDS = ("true", "t", "yes", "1")
 FALSE_WORDS = ("false", "f", "no", "0")
 """Texts that are truth values, in small letters; other texts are read as numbers."""
@@ -40,8 +43,10 @@ def real(entry: object) -> float:  # anything: an entry of a list
     """
     if is_missing(entry) or isinstance(entry, (complex, np.complexfloating)):
         return math.nan
-    if isinstance(entry, str) and ("_" in str(entry) or not str.isascii(entry)):
-        return math.nan  # (Python alone reads 1_000 and figures of other scripts)
+    if isinstance(entry, str):
+        entry = str.strip(entry, SPACES)
+        if "_" in entry or not entry.isascii():
+            return math.nan  # (1_000, which is read in several ways, and figures of other scripts)
     try:
         return float(entry)  # type: ignore[arg-type]  # anything may be tried
     except OverflowError:
@@ -79,8 +84,8 @@ def truth(entry: object) -> bool | None:  # anything: an entry of a list
     >>> truth(True), truth(0), truth("yes"), truth("0"), truth("maybe")
     (True, False, True, False, None)
     """
-    if isinstance(entry, str):
-        word = str.lower(str.strip(entry))
+    if not is_missing(entry) and isinstance(entry, str):
+        word = str.lower(str.strip(entry, SPACES))
         if word in TRUE_WORDS or word in FALSE_WORDS:
             return word in TRUE_WORDS
     number = real(entry)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.sources.entries import is_missing, texts
+from dither.sources.entries import FAILURES, is_missing, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,13 +157,13 @@ def _converted(pa: ModuleType, entries: Entries, wanted: pa.DataType) -> pa.Arra
     """An Arrow column of a type that is declared; missing where an entry is none of it, and nowhere else."""
     try:
         return pa.array(entries, wanted)
-    except Exception:  # noqa: BLE001 - whatever a library raises for such a value
+    except FAILURES:  # whatever a library raises for such a value
         return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
 
 
 # An entry may be anything.
 def _single(pa: ModuleType, entry: object, wanted: pa.DataType) -> pa.Array:
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(*FAILURES):
         return pa.array([None if is_missing(entry) else entry], wanted)
     return pa.nulls(1, wanted)
 

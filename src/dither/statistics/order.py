@@ -248,8 +248,12 @@ class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords], 
     def norm_ladder(self, data: RankedRecords) -> Ladder:
         ladders = [one.ladder(data) for one in self.each()]
 
+        # Thousands of quantiles of a column of 2^52 steps move further together than 64 bits hold.
+        size = np.int64 if self.norm_sensitivity < 1 << 62 else object
+
         def together(start: int, stop: int) -> Sensitivities:
-            return np.asarray(np.sum([one.sensitivity_at_distance(start, stop) for one in ladders], axis=0))
+            each = [one.sensitivity_at_distance(start, stop).astype(size) for one in ladders]
+            return np.asarray(np.sum(each, axis=0, dtype=size))
 
         return Ladder(together, self.norm_sensitivity, top=self.records, deepest=MOST_SLOW_DISTANCES)
 
