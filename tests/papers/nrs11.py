@@ -7,7 +7,6 @@ from statistics import median_low
 import numpy as np
 from scipy import stats
 
-import graph_oracle
 import oracle
 from papers.formulas import (
     complete,
@@ -17,6 +16,8 @@ from papers.formulas import (
     local_sensitivities,
     mean_laplace,
     neighbours,
+    random_graph,
+    rung_formula,
     smooth_sensitivity,
 )
 from papers.items import Item, between, near, within
@@ -156,23 +157,6 @@ def largest_alpha(gamma, beta, epsilon):
         middle = (low + high) / 2
         low, high = (middle, high) if worst(middle) <= epsilon else (low, middle)
     return low
-
-
-def rung_formula(edges, n, rungs):
-    """Claim 3.13: the local sensitivity of triangles at distance s, from a_ij and b_ij."""
-    near = graph_oracle.neighbourhoods(edges, n)
-    pairs = []
-    for i, j in combinations(range(n), 2):
-        both = len(near[i] & near[j])
-        either = len((near[i] | near[j]) - {i, j}) - both
-        pairs.append((both, either))
-    return [float(max(min(a + (s + min(s, b)) // 2, n - 2) for a, b in pairs)) for s in range(rungs)]
-
-
-def random_graph(n, p, seed):
-    """G(n, p) as a list of edges."""
-    chosen = np.random.default_rng(seed).random(n * (n - 1) // 2) < p
-    return [edge for edge, there in zip(complete(n), chosen, strict=True) if there]
 
 
 def satisfied(x):
