@@ -378,7 +378,8 @@ next(one.value for one in tries if not one.refused)""",
         proof="regression.md#4-robust-regression-r_h",
         page=SLOPES,
         remark="The paper needs all O(n^p) vertices of an arrangement. From three coefficients on a 2-Lipschitz bound "
-        "from below takes the place of the exact distance; with seven or more faces are too many, which is an error.",
+        "from below takes the place of the exact distance. With seven the coarsest boxes that say anything are "
+        "7 million (2q 4^(q-1) in each of 2^q grids), each over all records: that is an error, before the charge.",
     ),
     Item(
         number=83,
