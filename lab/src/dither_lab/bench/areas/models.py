@@ -12,14 +12,16 @@ error is the share of wrong rankings.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
 
+Centres: TypeAlias = Sequence[Sequence[float]]
 TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
 DELTA = 1e-6
 GUARANTEE = "epsilon 1, delta 1e-6 (peers: epsilon 1)"
@@ -40,7 +42,7 @@ def blobs(n: int, index: int, folder: Path) -> Dataset:
     return {"points": np.clip(TRUTH[rng.integers(0, 3, n)] + rng.normal(0, 0.7, (n, 2)), -10, 10)}
 
 
-def centre_distance(answer: Any, data: Dataset) -> float:
+def centre_distance(answer: Centres, data: Dataset) -> float:
     """The mean distance of matched centres."""
     found = np.array(answer, dtype=float)
     orders = itertools.permutations(range(3))
@@ -57,7 +59,7 @@ def pay_and_age(n: int, index: int, folder: Path) -> Dataset:
     }
 
 
-def age_error(answer: Any, data: Dataset) -> float:
+def age_error(answer: Centres, data: Dataset) -> float:
     """The larger error of both ages, in years."""
     ages = sorted(float(centre[1]) for centre in answer)
     return max(abs(ages[0] - 30), abs(ages[1] - 60))
@@ -73,12 +75,12 @@ def line(features: int, outliers: float, n: int, index: int, folder: Path) -> Da
     return {"X": X, "y": np.clip(y, -5, 5)}
 
 
-def share(answer: Any, data: Dataset) -> float:
+def share(answer: float, data: Dataset) -> float:
     """One for a refusal, 0 for an answer."""
     return float(answer)
 
 
-def slope_error(answer: Any, data: Dataset) -> float:
+def slope_error(answer: Sequence[float], data: Dataset) -> float:
     """The mean absolute error of the slopes."""
     slopes = np.array(answer, dtype=float)
     return float(np.abs(slopes - SLOPES[: len(slopes)]).mean())
@@ -121,7 +123,7 @@ def _clusters(quick: bool) -> list[Comparison]:
     return found
 
 
-def beyond_a_year(answer: Any, data: Dataset) -> float:
+def beyond_a_year(answer: Centres, data: Dataset) -> float:
     """1 if an age is off by more than a year."""
     return float(age_error(answer, data) > 1.0)
 
@@ -162,7 +164,7 @@ def rankings(blocks: int, index: int, folder: Path) -> Dataset:
     return {"votes": votes, "truth": truth}
 
 
-def is_wrong(answer: Any, data: Dataset) -> float:
+def is_wrong(answer: Sequence[int], data: Dataset) -> float:
     """1 for another ranking than the one most blocks have."""
     return float([int(one) for one in answer] != [int(one) for one in data["truth"]])
 

@@ -5,9 +5,9 @@ Counting queries: how many of 5,000 records have each of 64 attributes; the erro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def attributes(count: int, index: int, folder: Path) -> Dataset:
     return {"bits": np.random.default_rng([count, index]).integers(0, 2, (5_000, count))}
 
 
-def largest_error(answer: Any, data: Dataset) -> float:
+def largest_error(answer: Sequence[float], data: Dataset) -> float:
     """The largest error of all counts."""
     return float(np.max(np.abs(np.array(answer, dtype=float) - data["bits"].sum(axis=0))))
 
@@ -116,7 +116,7 @@ def _counting(quick: bool) -> list[Comparison]:
     """V17 Table 2.1: the figure asked for is 0.3 of the largest error of independent Laplace noise."""
     count, each = 64, "Laplace noise on each count (ours)"
 
-    def way(label: str, **options: Any) -> Way:
+    def way(label: str, **options: float | str) -> Way:
         return Way(OURS, "counts", label, {"epsilon": 1.0, **options})
 
     return [
