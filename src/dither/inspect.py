@@ -21,11 +21,13 @@ from dither.noise.law import AdmissiblePoint, Constants
 from dither.noise.pair_divergence import Enclosed, Logistic
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
+from dither.procedures.cell_regression import MOST_COEFFICIENTS, cells_of
 from dither.queries.block_diagnostics import BlockAccuracy, Separation, block_accuracy, cluster_separation
 from dither.queries.custom import Custom, FiniteSpace
 from dither.queries.programs import Program
 from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import no_query
+from dither.queries.regression import Regression
 from dither.sensitivity.ladder import Algorithm
 from dither.sensitivity.levels import Levels
 from dither.sources.graph import Graph
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         GroupKey,
         MechanismChoice,
         Mixed,
+        ModelData,
         Names,
         NoiseChoice,
         Number,
@@ -146,6 +149,48 @@ def margin(query: Query[V, B, D], data: D | Session | GraphSession, *, bound: Nu
         most = float(statistic.global_sensitivity * statistic.answers.step)
         raise InvalidArgument("bound", bound, f"must be a number of at least 0 and below the worst case {most:g}")
     return statistic.ladder(records).margin(steps)
+
+
+@dataclass(frozen=True)
+class FitCell:
+    """Where the robust fit lies in one grid of cells.  NOT private."""
+
+    lower: tuple[float, ...] | None
+    """The cell's lower corner, in the units of the coefficients; None if the fit has no cell in this grid."""
+    changes: int
+    """How many records can change, whatever they become, with the fit staying in the cell; from three coefficients on
+    at least so many."""
+
+
+def cells(query: Regression, data: ModelData, *, sides: Sequence[Number]) -> list[FitCell]:
+    """The cells that ``Regression(method="robust")`` tests (DL09's R_H), one in each of its 2^q shifted grids.
+
+    sides: of the cells, one for each of the q coefficients.  A release takes them from a private spread of the fits of
+    blocks and reads one of these cells off, if enough records can change; so the answer is as fine as the sides are.
+
+    Theorem    DL09 Lemma 11 and its generalisation; docs/proofs/regression.md section 4.
+
+    >>> import dither as dt
+    >>> line = dt.Regression(method="robust", intercept=False)
+    >>> cells(line, ([1.0] * 101, [0.6] * 101), sides=[1])
+    [FitCell(lower=(0.0,), changes=50), FitCell(lower=(0.5,), changes=50)]
+    """
+    if not isinstance(query, Regression):
+        raise InvalidArgument("query", query, "must be a dt.Regression")
+    facts = query.shape(data)
+    exacts = [exact(side, "sides") for side in sides]
+    if len(exacts) != facts.model.coefficients or min(exacts, default=Fraction(0)) <= 0:
+        accepted = f"must be a positive number for each coefficient: {', '.join(facts.labels)}"
+        raise InvalidArgument("sides", sides, accepted)
+    if len(exacts) > MOST_COEFFICIENTS:
+        raise InvalidArgument("query", f"{len(exacts)} coefficients", f"must have at most {MOST_COEFFICIENTS}")
+    records = query.read(data, facts)
+    units = np.array([float(side) for side in exacts])
+    found = cells_of(records.design(intercept=query.intercept), records.response, units)
+    return [
+        FitCell(None if corner is None else tuple((np.array(corner) / 2 * units).tolist()), changes)
+        for corner, changes in zip(found.corners, found.margins, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

@@ -247,6 +247,24 @@ def test_a_broken_connection_pays_once(server):
         proxy.server_close()
 
 
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [
+        ("mechanism", dt.Smooth(beta=0.1)),
+        ("mechanism", dt.LargestLocal(levels=dt.LevelFunction(dt.Levels([1]), len))),
+        ("noise", dt.Cauchy(gamma=2)),
+        ("mechanism", 3),
+    ],
+    ids=["smooth", "levels", "cauchy", "number"],
+)
+def test_objects_are_named_where_a_server_is_asked(option, given):
+    """Before anything is sent: only names travel."""
+    remote = dt.connect("http://127.0.0.1:9", token="none", dataset="pay")
+    for ask in (remote.ask, remote.quote):
+        with pytest.raises(dt.InvalidArgument, match=rf"^{option} must be a name such as .*, nothing was charged"):
+            ask(dt.Median("pay"), epsilon=1.0, **{option: given})
+
+
 def test_nobody_there(monkeypatch):
     """A clear error, after some patience."""
     monkeypatch.setattr("dither.interfaces.client.time.sleep", lambda _: None)

@@ -5,6 +5,8 @@ from itertools import combinations, product
 
 import numpy as np
 
+import graph_oracle
+
 
 def mean_laplace(scale):
     """E|Z| of whole numbers with P(Z = k) proportional to e^(-|k| / scale)."""
@@ -62,3 +64,20 @@ def laplace_divergence(here, there, epsilon):
     t = np.unique(t)
     p, q = (np.exp(-np.abs(t - at) / size) / (2 * size) for at, size in (here, there))
     return np.trapezoid(np.maximum(p - math.exp(epsilon) * q, 0), t)
+
+
+def rung_formula(edges, n, rungs):
+    """Claim 3.13: the local sensitivity of triangles at distance s, from a_ij and b_ij."""
+    near = graph_oracle.neighbourhoods(edges, n)
+    pairs = []
+    for i, j in combinations(range(n), 2):
+        both = len(near[i] & near[j])
+        either = len((near[i] | near[j]) - {i, j}) - both
+        pairs.append((both, either))
+    return [float(max(min(a + (s + min(s, b)) // 2, n - 2) for a, b in pairs)) for s in range(rungs)]
+
+
+def random_graph(n, p, seed):
+    """G(n, p) as a list of edges."""
+    chosen = np.random.default_rng(seed).random(n * (n - 1) // 2) < p
+    return [edge for edge, there in zip(complete(n), chosen, strict=True) if there]

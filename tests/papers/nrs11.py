@@ -7,7 +7,6 @@ from statistics import median_low
 import numpy as np
 from scipy import stats
 
-import graph_oracle
 import oracle
 from papers.formulas import (
     complete,
@@ -17,12 +16,16 @@ from papers.formulas import (
     local_sensitivities,
     mean_laplace,
     neighbours,
+    random_graph,
+    rung_formula,
     smooth_sensitivity,
 )
 from papers.items import Item, between, near, within
 
 SPREAD = np.sort(np.random.default_rng(11).integers(0, 1_000, 301)).tolist()
 """Made-up whole numbers up to 1,000."""
+EVEN = [one / 2 for one in range(2_001)]
+"""Half numbers up to 1,000."""
 DENSE = np.sort(np.random.default_rng(12).integers(400, 600, 301)).tolist()
 """The same around 500."""
 
@@ -158,21 +161,10 @@ def largest_alpha(gamma, beta, epsilon):
     return low
 
 
-def rung_formula(edges, n, rungs):
-    """Claim 3.13: the local sensitivity of triangles at distance s, from a_ij and b_ij."""
-    near = graph_oracle.neighbourhoods(edges, n)
-    pairs = []
-    for i, j in combinations(range(n), 2):
-        both = len(near[i] & near[j])
-        either = len((near[i] | near[j]) - {i, j}) - both
-        pairs.append((both, either))
-    return [float(max(min(a + (s + min(s, b)) // 2, n - 2) for a, b in pairs)) for s in range(rungs)]
-
-
-def random_graph(n, p, seed):
-    """G(n, p) as a list of edges."""
-    chosen = np.random.default_rng(seed).random(n * (n - 1) // 2) < p
-    return [edge for edge, there in zip(complete(n), chosen, strict=True) if there]
+def sum_of_ladders(x, shares, top, beta):
+    """The smooth bound of the sum of several quantiles' ladders between 0 and ``top``."""
+    ladders = [oracle.order_ladder(x, math.ceil(q * len(x)), 0, top, 400) for q in shares]
+    return oracle.smooth_bound([sum(rungs) for rungs in zip(*ladders, strict=True)], beta)
 
 
 def satisfied(x):
@@ -464,6 +456,36 @@ np.mean(np.abs([dt.ask(query, [0], epsilon=1.0, delta=1e-3, **options).value for
         agrees=near(0.25),
         proof="custom.md#6-several-numbers",
         page="extending.md#your-own-function",
+    ),
+    Item(
+        number=16,
+        place="Lemma 2.6 in R^d, mean vectors",
+        title="means of columns of different widths: mean |noise| of a sum, in parts of its width, is 2 d/epsilon",
+        call="""widths = np.arange(1, x.shape[1] + 1)
+options = {"mechanism": dt.Smooth(constants="paper"), "noise": "laplace", "confidence": None}
+draw = lambda: dt.mean(x, bounds=[(0, width) for width in widths], epsilon=1.0, delta=1e-3, **options).value
+np.mean([np.abs(draw() - x.mean(axis=0)) / widths * len(x) for _ in range(400)])""",
+        given={"x": np.full((1_000, 2), 0.5)},
+        other={"x": np.full((1_000, 4), 0.5)},
+        oracle=lambda x: 2 * x.shape[1],
+        agrees=near(0.3),
+        proof="smooth.md#4-several-quantiles-and-mean-vectors",
+        page="statistics/mean.md",
+    ),
+    Item(
+        number=16,
+        place="Lemma 2.6 in R^d, quantiles",
+        title="three quantiles with noise for the sum of their ladders: mean |noise| is 2 S/epsilon",
+        call="""options = {"mechanism": dt.Smooth(constants="paper"), "noise": "laplace", "confidence": None}
+ask = dt.Quantiles(q=[0.25, 0.5, 0.75], bounds=(0, 1_000), step=1 / 16)
+draws = [dt.ask(ask, x, epsilon=1.0, delta=1e-3, **options).value for _ in range(400)]
+np.mean(np.abs(np.array(draws) - np.quantile(x, [0.25, 0.5, 0.75], method="inverted_cdf")))""",
+        given={"x": EVEN},
+        other={"x": [400 + one / 8 for one in EVEN]},
+        oracle=lambda x: 2 * sum_of_ladders(x, (0.25, 0.5, 0.75), 1_000, 1 / (2 * stats.gamma(3).isf(5e-4))),
+        agrees=near(0.3),
+        proof="smooth.md#4-several-quantiles-and-mean-vectors",
+        page="statistics/quantiles.md",
     ),
     Item(
         number=17,

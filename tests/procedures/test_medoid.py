@@ -1,6 +1,9 @@
 """The medoid of numbers with fitted noise, and metrics of the owner's: bounds, smoothness, promises."""
 
 import math
+import sys
+import warnings
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -15,6 +18,7 @@ from dither.procedures.executor import Output
 from dither.procedures.medoid import Medoid, medoid_and_bound
 from dither.procedures.metrics import L1, OwnMetric, common_grids
 from dither.procedures.sample_aggregate import plan
+from dither.sources.grid import Grid
 
 BETA = 0.3
 
@@ -165,3 +169,24 @@ def test_the_release_says_what_it_rests_on():
     own = dt.sample_and_aggregate(rows, np.mean, metric=lambda a, b: float(abs(a[0] - b[0])), delta=1e-6, **options)
     assert "author of the metric" in str(own)
     assert dt.sample_and_aggregate(rows, np.mean, **options).claim is None
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [lambda: sys.exit(1), lambda: 1 / 0, lambda: warnings.warn("seen", stacklevel=1), lambda: 10**5000, lambda: "far"],
+    ids=["exit", "fails", "warns", "huge", "text"],
+)
+def test_what_a_metric_does_on_private_answers_stays_there(odd):
+    """At an answer that no probe point is: it counts as the greatest distance, and nothing else is seen of it."""
+
+    def distance(a, b):
+        return odd() if 0.125 in (*a, *b) else float(abs(a[0] - b[0]))
+
+    metric, output = OwnMetric(distance), Output(1, bounds=(0, 1))
+    metric.check(output)
+    grid = Grid.between((0, 1), step=Fraction(1, 1024))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = metric.distances(np.array([[128], [400], [500]]), (grid,))
+    assert found[0, 1:] == pytest.approx(1024, rel=1e-9)
+    assert found[1, 2] == pytest.approx(100, rel=1e-9)

@@ -1,6 +1,7 @@
 """What cannot be right is refused in a sentence, from public facts, before anything is charged."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +46,8 @@ CASES = {
         lambda: custom(levels=LevelFunction(Levels([1, 2]), len), global_sensitivity=5),
         "at least the global one, 5",
     ),
+    "levels that are a list": (lambda: LevelFunction([1, 2], len), "levels such as"),
+    "a level that is no function": (lambda: LevelFunction(Levels([1, 2]), 1), "a function of the data"),
     "a ladder that is no function": (lambda: custom(ladder=[1, 2]), "a function ladder"),
     "a value that is no function": (lambda: custom(value=3, global_sensitivity=1), "a function of the data"),
     "a default of another shape": (
@@ -135,3 +138,60 @@ def test_a_local_sensitivity_of_ones_own_is_bounded_privately(mechanism):
         assert abs(found.value - pairs(records)) < 60 * local(records)
         assert "claims" in found.claim
     assert session.budget.spent.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        lambda data: 1 / 0,
+        lambda data: float("nan"),
+        lambda data: "high",
+        lambda data: None,
+        lambda data: 0,
+        lambda data: 99,
+        lambda data: 1.5,
+        lambda data: sys.exit(3),
+    ],
+    ids=["fails", "nan", "text", "none", "zero", "beyond", "between", "exit"],
+)
+def test_levels_made_by_hand_never_fail_after_the_charge(level):
+    """Data whose level is none count as on the highest one, whatever the query; the release names the claim."""
+    mechanism = dt.LargestLocal(levels=LevelFunction(Levels([1, 100]), level), constants="paper")
+    query = dt.Median("x", bounds=(0, 100), step=1)
+    loss = {"epsilon": 1.0, "delta": 1e-3}
+    session = dt.open({"x": [1, 2, 50]}, columns={"x": dt.Integer(0, 100)}, rows=3, budget=dt.Budget(9.0, 0.1))
+    for found in (
+        dt.ask(query, [1, 2, 50], **loss, mechanism=mechanism),
+        session.ask(query, **loss, mechanism=mechanism),
+    ):
+        assert found.value is not None
+        assert found.claim == "its privacy rests on what the author of the levels claims about them"
+    highest = dt.LargestLocal(levels=LevelFunction(Levels([1, 100]), lambda data: 2), constants="paper")
+    scales = [dt.inspect.noise_scale(query, [1, 2, 50], **loss, mechanism=one) for one in (mechanism, highest)]
+    assert scales[0] == scales[1] == pytest.approx(200)
+    lowest = dt.LargestLocal(levels=LevelFunction(Levels([1, 100]), lambda data: 1), constants="paper")
+    assert dt.inspect.noise_scale(query, [1, 2, 50], **loss, mechanism=lowest) < 199
+
+
+def test_levels_of_the_library_are_no_claim():
+    """Only what somebody brings along is."""
+    release = dt.median(
+        range(100), bounds=(0, 100), step=1, epsilon=1.0, mechanism=dt.LargestLocal(levels=dt.Margins())
+    )
+    assert release.claim is None
+
+
+@pytest.mark.parametrize("name", ["distance_to_property", "metric_release", "norm_release", "low_sample_release"])
+def test_functions_of_owners_say_what_their_privacy_rests_on(name):
+    """As ``dt.Custom`` does, in words and in JSON."""
+    given = {
+        "distance_to_property": {"distance": len},
+        "metric_release": {"function": len, "space": dt.MetricSpace.of(range(5), lambda p, q: abs(p - q))},
+        "norm_release": {"function": lambda x: [len(x)], "dimension": 1},
+        "low_sample_release": {"function": lambda x: [0.5], "dimension": 1, "reads": 0.1, "within": 0.1, "chance": 0.9},
+    }[name]
+    if name in ("metric_release", "norm_release"):
+        given["sensitivity"] = 1
+    release = getattr(dt, name)([1, 2, 3], **given, epsilon=1.0)
+    assert "claims about its sensitivity" in str(release)
+    assert release.to_dict()["claim"] == release.claim

@@ -183,3 +183,19 @@ def test_two_levels_are_private_at_their_loss(check):
 def test_broken_cascades_are_found(check):
     """Margins that begin at one, noise 30% small."""
     assert not check.run(Effort(quick=True)).holds
+
+
+@pytest.mark.parametrize(
+    "number",
+    [10**5000, 10**309, -(10**309), 10**308, -1.7e308, Fraction(1, 10**5000)],
+    ids=["far", "beyond", "below", "least", "float", "tiny"],
+)
+@pytest.mark.parametrize("bound", [0, 1, 1e290])
+def test_numbers_beyond_all_floats_are_answered(number, bound):
+    """By the largest float: whether a value has one depends on the data, and no error may."""
+    one = sure(value=lambda data, *_: number, bound=bound)
+    for confidence in (None, 0.95):
+        release = dt.ask(dt.Cascade(levels=[one, one]), [1], epsilon=9.0, delta=0.1, confidence=confidence)
+        assert math.isfinite(release.value)
+        if bound == 1 and abs(number) > 1:
+            assert release.value * (1 if number > 0 else -1) >= 1e308

@@ -590,6 +590,9 @@ def _error(problem: Problem) -> DitherError:
 def _options(options: Payload) -> JsonObject:
     """The options of ``ask`` in JSON; the server refuses unknown ones."""
     options = newer(options, stacklevel=5)
+    for name in ("mechanism", "noise"):
+        if options.get(name) is not None and not isinstance(options[name], str):
+            raise InvalidArgument(name, options[name], 'must be a name such as "smooth" where a server is asked')
     payload: JsonObject = {
         key: plain(value, finite_number)
         for key, value in options.items()
@@ -599,9 +602,6 @@ def _options(options: Payload) -> JsonObject:
         payload["prior"] = _prior_json(options["prior"])
     if "confidence" in options:
         payload["confidence"] = plain(options["confidence"], finite_number)
-    for name in ("mechanism", "noise"):
-        if name in payload and not isinstance(options[name], str):
-            raise InvalidArgument(name, options[name], 'must be a name such as "smooth" where a server is asked')
     return payload
 
 

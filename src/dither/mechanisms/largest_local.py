@@ -22,9 +22,10 @@ from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import LEAST_BETA, MOST_BETA
 from dither.sensitivity.levels import HasLevels, LevelFunction, Levels, LevelSystem, Margin
 from dither.sensitivity.margins import Margins
-from dither.statistics.levels import ByLevel
+from dither.statistics.levels import ByLevel, OwnLevel
 from dither.statistics.statistic import Statistic, VectorStatistic
 
+CLAIM = "its privacy rests on what the author of the levels claims about them"
 HALVINGS = 6
 """So many times the beta that suits linearly growing ladders is halved in search of a better one."""
 
@@ -44,7 +45,8 @@ class LargestLocal(Mechanism):
     Cost       The level of the data, and at most one climb between two remembered levels.
 
     ``levels``: a ``LevelFunction`` made by hand, ``Margins(...)`` or ``Margin(bound=...)`` for any query with a ladder,
-    or None for the query's own levels.
+    or None for the query's own levels.  Levels made by hand are a claim of their author, and releases say so; where
+    their function fails or names no level the data count as on the highest, and the claim must hold with that.
 
     >>> import dither as dt
     >>> mechanism = dt.LargestLocal(levels=dt.Margin(bound=300))
@@ -66,6 +68,10 @@ class LargestLocal(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
 
+    @property
+    def claim(self) -> str | None:
+        return CLAIM if isinstance(self.levels, LevelFunction) else None
+
     def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         # Levels that are brought along suit the statistic they were made for.
         return self.levels is not None or super().serves(statistic)
@@ -74,6 +80,8 @@ class LargestLocal(Mechanism):
         statistic = ask.single_number(self.name)
         if self.levels is not None:
             function = self.levels.over(statistic)
+            if isinstance(self.levels, LevelFunction):
+                function = LevelFunction(function.levels, OwnLevel(function))
         elif isinstance(statistic, HasLevels):
             function = statistic.level_function()
         else:

@@ -169,6 +169,11 @@ class Mechanism(ABC):
     may_refuse: ClassVar[bool] = False
     """True if it tests the data and may decline to answer: then it is used only where it was asked for by name."""
 
+    @property
+    def claim(self) -> str | None:
+        """What its guarantee rests on beside the proofs of the library, such as levels that somebody made by hand."""
+        return None
+
     def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         """Whether it can answer this statistic at some privacy loss: a public rule."""
         return isinstance(statistic, self.needs)

@@ -23,6 +23,7 @@ from dither.kernels.matching import squared_matching_distances
 from dither.numbers import Number, exact
 from dither.procedures.executor import Answers, Output
 from dither.sources.grid import Grid
+from dither.statistics.own_code import as_number, number_of
 
 ROUNDING = 2.0**-38
 MOST_NUMBERS = 4096
@@ -31,6 +32,7 @@ FINEST = 36
 """Answers are rounded to at most 2**36 steps of their widest range."""
 _UP = 1.0 + 2.0**-40
 _ALIKE = 1e-9
+_LARGEST = 1e300
 Whole = NDArray[np.int64]
 
 
@@ -187,24 +189,17 @@ class OwnMetric(Metric):
                 "or list the answers: space=MetricSpace.of(points, function)",
             )
 
-    @staticmethod
-    def _number(payload: Number) -> float | None:
-        try:
-            number = float(payload)
-        except (TypeError, ValueError, OverflowError):
-            return None
-        return number if math.isfinite(number) else None
-
     def _distance(self, one: Answers, other: Answers) -> float:
         """On public probe points: errors may be shown."""
         try:
             payload = self.function(one.copy(), other.copy())
         except Exception as error:
             raise InvalidArgument("metric", type(error), "must not fail on public probe points") from error
-        number = self._number(payload)
-        if number is None:
-            raise InvalidArgument("metric", payload, "must be a function of two answers that returns a finite number")
-        return number
+        number = as_number(payload)
+        if number is None or abs(number) > _LARGEST:
+            accepted = "must be a function of two answers that returns a finite number"
+            raise InvalidArgument("metric", type(payload) if number is not None else payload, accepted)
+        return float(number)
 
     def diameter(self, widths: Whole) -> float:
         return L2().diameter(widths)
@@ -222,12 +217,9 @@ class OwnMetric(Metric):
         return euclid
 
     def _clamped(self, one: Answers, other: Answers, most: float) -> float:
-        number = None
-        try:
-            number = self._number(self.function(one.copy(), other.copy()))
-        except Exception:  # noqa: BLE001  (whether it fails may depend on a person)
-            number = None
-        return most if number is None else min(max(number, 0.0), most)
+        """On private answers: no failure, exit or warning leaves here, for each may depend on a person."""
+        found = number_of(self.function, one, other)
+        return most if found is None or found > most else float(max(found, Fraction(0)))
 
 
 GivenMetric: TypeAlias = Metric | str | Callable[[Answers, Answers], Number] | None

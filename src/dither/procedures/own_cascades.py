@@ -204,4 +204,6 @@ class OwnCascades:
 
 def as_float(number: Fraction) -> float:
     """A released number; one beyond all floats is the largest of them."""
-    return number.numerator / number.denominator if abs(number) < 10**308 else math.copysign(1e308, number)
+    if abs(number) < 10**308:
+        return number.numerator / number.denominator
+    return 1e308 if number > 0 else -1e308

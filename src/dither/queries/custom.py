@@ -19,7 +19,6 @@ from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.plain import JsonObject
 from dither.privacy import Neighbours
-from dither.queries.plan import Options, Plan
 from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import Door, query
 from dither.queries.tables import TableRecords
@@ -140,6 +139,7 @@ class Custom(StatisticQuery[Released, Released, Anything, Shape, Anything]):
     column = None
     nulls = None
     accepts = ("where",)
+    claim = CLAIM
 
     def __post_init__(self, name: str) -> None:
         if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
@@ -303,9 +303,6 @@ class Custom(StatisticQuery[Released, Released, Anything, Shape, Anything]):
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002
         return None
-
-    def plan(self, facts: Shape, options: Options) -> Plan:
-        return dataclasses.replace(super().plan(facts, options), claim=CLAIM)  # type: ignore[type-var]
 
     def bound(self, schema: Schema) -> Query:
         columns = tuple(schema.columns) if self.columns is None else column_names(self.columns)

@@ -24,6 +24,7 @@ from dither.mechanisms.norm_noise import VARIATES, Norm, norm_draw, norm_radius
 from dither.numbers import exact
 from dither.plain import JsonObject
 from dither.privacy import Loss, Neighbours
+from dither.queries.custom import CLAIM
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import Door, query
@@ -73,6 +74,7 @@ class OwnFunction(Query[V_co, B_co, Anything, Shape, Anything]):
     """Between which data the author's statement holds."""
     column = None
     accepts = ()
+    claim = CLAIM
     function_field: ClassVar[str] = "function"
 
     def __post_init__(self) -> None:
@@ -185,6 +187,7 @@ class MetricPlan(Plan):
     loss: Loss
     neighbours: Neighbours
     confidence: float | None
+    claim = CLAIM
     mechanism = "metric_space"
     noise = "exponential"
 
@@ -280,6 +283,7 @@ class VectorPlan(Plan):
     loss: Loss
     neighbours: Neighbours
     confidence: float | None
+    claim = CLAIM
     mechanism = "norm"
 
     @property

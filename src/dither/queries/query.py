@@ -101,6 +101,8 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     """True if a rising function of a statistic is released instead of it, such as a root: post-processing."""
     accepts: ClassVar[tuple[Literal["where", "by"], ...]] = ("where", "by")
     """Whether it may be asked of a selection of a table's rows, and of groups."""
+    claim: ClassVar[str | None] = None
+    """What its guarantee rests on beside the proofs of the library: what the author of a function says of it."""
 
     @property
     def label(self) -> str:
@@ -242,7 +244,8 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
             name, prepared = _prepared(statistic, options)
         except InvalidArgument as error:
             raise self._naming_the_least(error, facts, options) from None
-        plan = StatisticPlan(self.label, prepared, name, options.level, self.missing(facts))
+        claim = self.claim if isinstance(options.mechanism, str) else options.mechanism.claim or self.claim
+        plan = StatisticPlan(self.label, prepared, name, options.level, self.missing(facts), claim)
         return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
 
     def _naming_the_least(self, error: InvalidArgument, facts: S, options: Options) -> InvalidArgument:

@@ -219,6 +219,12 @@ class LevelFunction(Generic[Data]):
     level: Callable[[Data], Level]
     """Private: the level of the data, from 1.  Where plans are sent to another process it has a name: no lambda."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.levels, LevelSystem):
+            raise InvalidArgument("levels", type(self.levels), "must be levels such as Levels([1, 2, 5])")
+        if not callable(self.level):
+            raise InvalidArgument("level", type(self.level), "must be a function of the data")
+
     def over(self, statistic: HasLadder[Data]) -> LevelFunction[Data]:
         """Itself: a level function that was made by hand suits the statistic it was made for."""
         if self.levels.global_sensitivity < statistic.global_sensitivity:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Generic, Literal, SupportsFloat, cast
+from typing import ClassVar, Generic, Literal
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from dither.numbers import Number
 from dither.privacy import Neighbours
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Algorithm, Ladder, Sensitivities, usable_rate
-from dither.sensitivity.levels import HasLevels, LevelFunction, Levels
+from dither.sensitivity.levels import HasLevels, LevelFunction
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.norms import HasNormLadder
 from dither.sources.grid import Grid
+from dither.statistics.levels import OwnLevel
 from dither.statistics.own_code import number_of, numbers_of
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic, VectorStatistic
 
@@ -209,19 +210,14 @@ class OwnLevels(OwnStatistic[Data], HasLevels[Data]):
     mechanism_preference = ("largest_local", *FITTED_FIRST)
 
     def ladder(self, data: Data, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return self.claimed_levels.levels.ladder(self._level(data))
+        return self.claimed_levels.levels.ladder(OwnLevel(self.claimed_levels)(data))
 
     @property
     def _least_rung(self) -> int:
         return self.claimed_levels.levels.sensitivity(1)
 
     def level_function(self) -> LevelFunction[Data]:
-        return LevelFunction(self.claimed_levels.levels, self._level)
-
-    def _level(self, data: Data) -> int:
-        level = cast("Callable[..., SupportsFloat]", self.claimed_levels.level)
-        found, highest = number_of(level, data), cast("Levels", self.claimed_levels.levels).count
-        return int(found) if found is not None and found.denominator == 1 and 1 <= found <= highest else highest
+        return LevelFunction(self.claimed_levels.levels, OwnLevel(self.claimed_levels))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, cast
 
+from dither.errors import InvalidArgument
+from dither.numbers import Number
 from dither.privacy import Neighbours
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import Algorithm, Ladder
-from dither.sensitivity.levels import LevelFunction
+from dither.sensitivity.levels import LevelFunction, Levels
 from dither.sources.grid import Grid
+from dither.statistics.own_code import number_of
 from dither.statistics.statistic import Statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, eq=False)
+class OwnLevel(Generic[Data]):
+    """The level that a function of the owner's names; the highest where it fails or names none."""
+
+    function: LevelFunction[Data]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.function.levels, Levels):
+            raise InvalidArgument("levels", type(self.function.levels), "must be levels such as Levels([1, 2, 5])")
+
+    def __call__(self, data: Data) -> int:
+        """The number of the level: private."""
+        found = number_of(cast("Callable[..., Number]", self.function.level), data)
+        highest = cast("Levels", self.function.levels).count
+        return int(found) if found is not None and found.denominator == 1 and 1 <= found <= highest else highest
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,14 @@ EXPLANATIONS: dict[str, str] = {
         "Ours is given no bounds and resists outliers: it fits blocks and draws medians of their fits; the peers "
         "answer within bounds that they were given."
     ),
+    "models/three coefficients/*/error/block medians (ours, auto)": (
+        "R_H answers with the middle of a cell that is wide enough for its test to pass with a margin of ln(1/delta) "
+        "records; medians of blocks need no test and no delta. They are the default."
+    ),
+    "models/three coefficients/*/time/*": (
+        "R_H solves a linear programme on all records and bounds subgradients on the faces of eight cells; the others "
+        "fit each block once."
+    ),
     "composition/*/time/diffprivlib": ("Closed formulas of advanced composition; their epsilon is larger."),
     "composition/*/growth/*": "Ours sums exact tails in balls, term by term; it is faster at every number measured.",
     "server/releases/*": (

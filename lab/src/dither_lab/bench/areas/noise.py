@@ -1,10 +1,17 @@
-"""Noise: time of an exact draw, alone and in vectors, and how much noise a guarantee needs."""
+"""Noise: time of an exact draw, alone and in vectors, and how much noise a guarantee needs.
+
+Counting queries: how many of 5,000 records have each of 64 attributes; the error is the largest of 64.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from dither_lab.bench.design import OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+import numpy as np
+
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
 
 SCALE = "123456789/1000"
 """In grid steps: a fraction, so that every library is given the same number."""
@@ -95,9 +102,48 @@ def _factors() -> list[Comparison]:
     ]
 
 
+def attributes(count: int, index: int, folder: Path) -> Dataset:
+    """Records that have each attribute or not."""
+    return {"bits": np.random.default_rng([count, index]).integers(0, 2, (5_000, count))}
+
+
+def largest_error(answer: Sequence[float], data: Dataset) -> float:
+    """The largest error of all counts."""
+    return float(np.max(np.abs(np.array(answer, dtype=float) - data["bits"].sum(axis=0))))
+
+
+def _counting(quick: bool) -> list[Comparison]:
+    """V17 Table 2.1: the figure asked for is 0.3 of the largest error of independent Laplace noise."""
+    count, each = 64, "Laplace noise on each count (ours)"
+
+    def way(label: str, **options: float | str) -> Way:
+        return Way(OURS, "counts", label, {"epsilon": 1.0, **options})
+
+    return [
+        Comparison(
+            name=f"counting queries/{count} attributes",
+            what=f"{count} counting queries, largest error",
+            data=Data(f"{count} attributes", partial(attributes, count), 3),
+            ours=way("cube's noise (k_norm)", mechanism="k_norm"),
+            others=(
+                way(each, mechanism="worst_case"),
+                way("auto (ours)"),
+                way("Gaussian noise, delta 1e-6 (ours)", noise="gaussian", delta=1e-6),
+            ),
+            measures=("error", "time"),
+            guarantee="epsilon 1 (Gaussian noise: delta 1e-6)",
+            neighbours=CHANGE_ONE,
+            score=largest_error,
+            quantity="largest error",
+            effort=Effort(9 if quick else 30, 10, 0.5),
+            asked=(Asked("error", 0.3, peers=(each,)),),
+        )
+    ]
+
+
 def comparisons(quick: bool) -> list[Comparison]:
-    """Scalars, vectors, constants."""
-    return [*_scalars(quick), *_vectors(quick), *_factors()]
+    """Scalars, vectors, constants, many counts at once."""
+    return [*_scalars(quick), *_vectors(quick), *_factors(), *_counting(quick)]
 
 
 AREA = Area("noise", "Exact noise", comparisons)

@@ -60,3 +60,9 @@ def factor(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
         return float(point.error_factor)
 
     return work
+
+
+def counts(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
+    """How many records have each attribute."""
+    bits = data["bits"]
+    return lambda: [float(one) for one in dt.counting_queries(bits, **options, confidence=None).value]
