@@ -237,7 +237,7 @@ def derivation(asked: TablePlan, stored: StoredHistogram) -> Derivation | None:
 
 
 @dataclass(frozen=True)
-class Family:
+class CountedBins:
     """Counting queries: which records are counted at all, the column and the bins that tell them apart, if any."""
 
     conditions: tuple[Predicate, ...]
@@ -246,19 +246,19 @@ class Family:
     """For each query the bins of ``domain`` that it counts; of one count without bins a single one."""
 
 
-def _family(asked: TablePlan) -> Family | None:
+def _family(asked: TablePlan) -> CountedBins | None:
     conditions = () if asked.predicate is None else _conjuncts(asked.predicate)
     if isinstance(asked.query, Count):
         flag = asked.query.column
         if flag is None:
-            return Family(conditions, None, ((True,),))
+            return CountedBins(conditions, None, ((True,),))
         true: Predicate = Compare(flag, "=", 1)
         declared = asked.schema.columns[flag]
         if isinstance(declared, Boolean) and declared.missing == 1 and not declared.drops_nulls:
             true = Either((true, Missing(flag)))
-        return Family((*conditions, true), None, ((True,),))
+        return CountedBins((*conditions, true), None, ((True,),))
     if isinstance(asked.query, CountingQueries) and (domain := asked.query.domain) is not None:
-        return Family(conditions, domain, asked.query.bins_of_queries())
+        return CountedBins(conditions, domain, asked.query.bins_of_queries())
     return None
 
 
@@ -293,7 +293,7 @@ def _planned_again(schema: Schema, stored: StoredHistogram, predicate: Predicate
 
 
 def _derived(
-    asked: TablePlan, stored: StoredHistogram, planned: TablePlan, family: Family, own: tuple[Predicate, ...]
+    asked: TablePlan, stored: StoredHistogram, planned: TablePlan, family: CountedBins, own: tuple[Predicate, ...]
 ) -> Derivation | None:
     prepared, histogram = planned.released_by, planned.query
     if not isinstance(prepared, ScaledVector) or not isinstance(histogram, Histogram):
@@ -354,7 +354,7 @@ def _plan_of(
 
 
 def _chosen_bins(
-    schema: Schema, histogram: Histogram, family: Family, conditions: tuple[Predicate, ...]
+    schema: Schema, histogram: Histogram, family: CountedBins, conditions: tuple[Predicate, ...]
 ) -> tuple[tuple[bool, ...], ...] | None:
     """For each query the bins of the histogram that it counts; None where a bin holds records of both sorts.
 

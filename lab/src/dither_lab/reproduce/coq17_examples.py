@@ -20,8 +20,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     disagrees,
@@ -67,7 +67,7 @@ def _needed(setting: Setting) -> Iterator[Point]:
         yield Point("check", "S from fewer levels is not above the highest looked at", level, exact(partly / whole))
 
 
-def _judge_needed(points: Points) -> Judged:
+def _judge_needed(points: MeasuredPoints) -> Judged:
     lls, every = (points.of("sensitivities", name).ys for name in ("LLS: levels above", "SS by its definition: all"))
     few = points.of("sensitivities", "SS, until no higher one matters").ys
     return settle(
@@ -81,7 +81,7 @@ def _judge_needed(points: Points) -> Judged:
     )
 
 
-def _draw_needed(figure: Figure, points: Points) -> None:
+def _draw_needed(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Sensitivities that must be known, of 1,000"])
     drawing.lines(ax, points, "sensitivities")
     drawing.finish(ax, "level", "sensitivities")
@@ -109,7 +109,7 @@ def _median(setting: Setting) -> Iterator[Point]:
         yield Point("amplitude, times eps", "Laplace", n, exact(1.0))
 
 
-def _judge_median_amplitude(points: Points) -> Judged:
+def _judge_median_amplitude(points: MeasuredPoints) -> Judged:
     ss, paper = (points.of("amplitude, times eps", name) for name in ("SS", "Lambda / n, the paper's for SS"))
     ratio = ss.ys / paper.ys
     return settle(
@@ -122,7 +122,7 @@ def _judge_median_amplitude(points: Points) -> Judged:
     )
 
 
-def _judge_median_comparable(points: Points) -> Judged:
+def _judge_median_comparable(points: MeasuredPoints) -> Judged:
     ss, lls = (points.of("amplitude, times eps", name).ys for name in ("SS", "LLS, the ladder of the median"))
     ratio = lls / ss
     return settle(
@@ -132,7 +132,7 @@ def _judge_median_comparable(points: Points) -> Judged:
     )
 
 
-def _draw_median(figure: Figure, points: Points) -> None:
+def _draw_median(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Median of evenly spaced records, t = 2/n (Example 13)"])
     papers = [name for name in points.series("amplitude, times eps") if "paper" in name]
     drawing.lines(ax, points, "amplitude, times eps", dashed=papers, wide=["SS"])
@@ -159,7 +159,7 @@ def _sums(setting: Setting) -> Iterator[Point]:
             yield Point("amplitude at the lowest level", name, r, exact(2 / EPSILON * low))
 
 
-def _judge_average(points: Points) -> Judged:
+def _judge_average(points: MeasuredPoints) -> Judged:
     ratio = points.of("mean amplitude / (ln r / r)").ys
     return settle(
         bool(ratio.max() < 1.3 * ratio.min()),
@@ -172,7 +172,7 @@ def _judge_average(points: Points) -> Judged:
     )
 
 
-def _judge_low(points: Points) -> Judged:
+def _judge_low(points: MeasuredPoints) -> Judged:
     chosen = points.of("amplitude at the lowest level", "salaries that grow by 1 + t/2")
     even = points.of("amplitude at the lowest level", "evenly spaced salaries")
     rate, flat = slope(chosen.xs, np.log(chosen.ys), logarithmic=False), slope(even.xs, even.ys)
@@ -190,7 +190,7 @@ def _judge_low(points: Points) -> Judged:
     )
 
 
-def _draw_sums(figure: Figure, points: Points) -> None:
+def _draw_sums(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Noise at the lowest of r levels (Example 14)"])
     drawing.lines(ax, points, "amplitude at the lowest level")
     drawing.finish(ax, "r", "amplitude / GS", log="y")
@@ -236,7 +236,7 @@ def _proposition(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_proposition(points: Points) -> Judged:
+def _judge_proposition(points: MeasuredPoints) -> Judged:
     compared, wrong, undefined = (p.y.value for p in points.of(SHOWN))
     return settle(
         wrong == 0,
@@ -269,7 +269,7 @@ def _trace(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_trace(points: Points) -> Judged:
+def _judge_trace(points: MeasuredPoints) -> Judged:
     t, fourth, grown, growth, third, amplitude = (p.y.value for p in points.of(SHOWN))
     if grown < growth:
         return disagrees(f"LS_4/LS_3 = {short(grown)} < 1 + t/2 = {short(growth)}", "the first branch is taken")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
 TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
 DELTA = 1e-6
@@ -112,7 +112,7 @@ def _clusters(quick: bool) -> list[Comparison]:
                     neighbours=CHANGE_ONE,
                     score=centre_distance,
                     centre="median",
-                    effort=Effort(count, 1, 0.0),
+                    effort=MeasuringEffort(count, 1, 0.0),
                     asked=(Asked("error", 0.2, of="ours"),) if n == 10_000 else (),
                     series="k-means" if function == "kmeans" and not quick else None,
                     size=n,
@@ -137,7 +137,7 @@ def _widths(quick: bool) -> list[Comparison]:
             neighbours=CHANGE_ONE,
             score=age_error,
             unit="years",
-            effort=Effort(count, 1, 0.0),
+            effort=MeasuringEffort(count, 1, 0.0),
             asked=(Asked("error", 1.0, of="ours"),),
         )
     ]
@@ -177,7 +177,7 @@ def _consensus(quick: bool) -> list[Comparison]:
             neighbours=CHANGE_ONE,
             score=is_wrong,
             quantity="share of wrong rankings",
-            effort=Effort(count, 1, 0.0),
+            effort=MeasuringEffort(count, 1, 0.0),
             asked=(Asked("error", 0.1, of="ours"),),
         )
     ]
@@ -208,7 +208,7 @@ def _regressions(quick: bool) -> list[Comparison]:
                 guarantee=GUARANTEE,
                 neighbours=CHANGE_ONE,
                 score=slope_error,
-                effort=Effort(count, 5, 2.0),
+                effort=MeasuringEffort(count, 5, 2.0),
                 asked=(Asked("error", 0.05 if outliers else 0.03, of="ours"),) if features == 2 else (),
             )
         )
@@ -232,7 +232,7 @@ def _sizes(quick: bool) -> list[Comparison]:
             guarantee=GUARANTEE,
             neighbours=CHANGE_ONE,
             score=slope_error,
-            effort=Effort(count, 1, 0.0),
+            effort=MeasuringEffort(count, 1, 0.0),
         )
         for n, count in ([] if quick else [(1_000, 2), (100_000, 8)])
     ]
@@ -265,7 +265,7 @@ def _three_coefficients(quick: bool) -> list[Comparison]:
                     neighbours=CHANGE_ONE,
                     score=score,
                     quantity=quantity,
-                    effort=Effort(count, 1, 0.0),
+                    effort=MeasuringEffort(count, 1, 0.0),
                     asked=(limit,) if n == LEAST_ROBUST else (),
                     series=None if refusals or quick else "R_H, three coefficients",
                     size=None if refusals or quick else n,
@@ -284,7 +284,7 @@ def _growth(quick: bool) -> list[Comparison]:
             others=(Way(OURS, "plain_regression", "least squares, not private"),),
             guarantee=GUARANTEE,
             neighbours=CHANGE_ONE,
-            effort=Effort(3, 1, 0.0),
+            effort=MeasuringEffort(3, 1, 0.0),
             asked=(Asked("time", 5.0, of="ours"),) if n == 100_000 else (),
             series="R_H's test",
             size=n,
