@@ -263,7 +263,7 @@ def _within(what: str, least: float | None, most: float | None) -> str:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Mistake:
     """The first thing that is wrong: where it stands, what was given, and what is accepted instead."""
 
     path: Path
@@ -292,31 +292,31 @@ def read_with(validate: Callable[[Given], T], payload: Given, at: str = "") -> T
     try:
         return validate(payload)
     except ValidationError as refused:
-        problem = first_problem(refused, payload)
+        problem = first_mistake(refused, payload)
     raise problem.error(at)
 
 
-def first_problem(refused: ValidationError, payload: Given) -> Problem:
+def first_mistake(refused: ValidationError, payload: Given) -> Mistake:
     """What to say of a payload that does not fit its model."""
     first = refused.errors(include_url=False, include_input=False)[0]
     path, given = _place(payload, first["loc"])
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, UnknownField):
-        return Problem((*path, cause.field), None, "", cause.accepted)
+        return Mistake((*path, cause.field), None, "", cause.accepted)
     if type(cause) is InvalidArgument:
         below: Path = (int(cause.argument) if is_list(given) else cause.argument,) if cause.argument else ()
-        return Problem((*path, *below), cause.given, cause.accepted)
+        return Mistake((*path, *below), cause.given, cause.accepted)
     if isinstance(cause, DitherError):
         raise cause from None  # as the house says it, without what pydantic makes of it
     if first["type"] == "missing":
-        return Problem(
+        return Mistake(
             (*path, first["loc"][-1]),
             None,
             f"{MISSING}: {given['kind']} needs it" if isinstance(given, dict) and "kind" in given else MISSING,
         )
     if first["type"] == "too_long":
-        return Problem(path, given, f"must have at most {first['ctx']['max_length']} entries")
-    return Problem(path, given, _SENTENCES.get(first["type"], first["msg"].replace("Input should be", "must be")))
+        return Mistake(path, given, f"must have at most {first['ctx']['max_length']} entries")
+    return Mistake(path, given, _SENTENCES.get(first["type"], first["msg"].replace("Input should be", "must be")))
 
 
 def _place(payload: Given, steps: Path) -> tuple[Path, Given]:

@@ -31,7 +31,17 @@ from dither.queries.regression import Regression
 from dither.sensitivity.ladder import Algorithm
 from dither.sensitivity.levels import Levels
 from dither.sources.graph import Graph
-from dither.statistics.claims import Facts, GraphMoves, Listed, Moves, Space, facts_of, key_of, pairs_of, refuted
+from dither.statistics.claims import (
+    ClaimedFacts,
+    GraphMoves,
+    ListedSpace,
+    Moves,
+    Space,
+    facts_of,
+    key_of,
+    pairs_of,
+    refuted,
+)
 from dither.statistics.local import exact_local_sensitivity
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -541,11 +551,11 @@ def refute(
     smoothness = [exact(one, "betas") for one in betas]
     space, built, start = _universe(query, data, values, records, vertices, datasets, neighbours, build, failing)
     exhaustive, pairs = pairs_of(space, tries, seed, start)
-    known: dict[Hashable, Facts] = {}
+    known: dict[Hashable, ClaimedFacts] = {}
     statistic: Statistic | VectorStatistic | None = None
     looked = failed = count = 0
 
-    def facts(dataset: Owned) -> Facts:
+    def facts(dataset: Owned) -> ClaimedFacts:
         nonlocal statistic, looked, failed
         key = key_of(dataset)
         if key is not None and key in known:
@@ -593,7 +603,7 @@ def _universe(
         near: dict[Hashable, list[Hashable]] = {}
         for here, there in query.pairs:
             near.setdefault(here, []).append(there)
-        return Listed(list(query.datasets), lambda one: near.get(one, [])), lambda one: one, None
+        return ListedSpace(list(query.datasets), lambda one: near.get(one, [])), lambda one: one, None
     if datasets is not None or neighbours is not None:
         if datasets is None or not callable(neighbours):
             raise InvalidArgument(
@@ -604,7 +614,7 @@ def _universe(
         listed = list(datasets)
         if not listed:
             raise InvalidArgument("datasets", "none", "must have at least one dataset")
-        return Listed(listed, neighbours), build or (lambda one: one), None
+        return ListedSpace(listed, neighbours), build or (lambda one: one), None
     if vertices is not None or isinstance(data, Graph):
         count = data.vertices if isinstance(data, Graph) else vertices
         if not isinstance(count, int) or count < 2:

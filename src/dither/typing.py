@@ -368,7 +368,7 @@ class SandboxSettings(TypedDict, total=False):
     lead: float
     cores: int | None
     preload: Sequence[str]
-    example: Array | Frame | None
+    example: Array | ArrowTable | None
     memory_mib: int
     scratch_mib: int
     processes: int

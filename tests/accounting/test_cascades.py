@@ -7,7 +7,7 @@ import pytest
 
 from dither.accounting.cascades import (
     FREE,
-    Cascade,
+    CascadeComposition,
     Concurrent,
     Sequential,
     Step,
@@ -61,10 +61,10 @@ def test_a_cascade_worked_by_hand():
     """Tests of 0.1 and 0.2, releases of 0.5 and 0.3: max(0.1 + 0.5, 0.1 + 0.2 + 0.3); deltas of tests add up."""
     first = Tested(Step(Fraction(1, 10), D), Step(Fraction(1, 2), 5 * D))
     second = Tested(Step(Fraction(1, 5), 2 * D), Step(Fraction(3, 10), 7 * D))
-    cascade = Cascade((first, second))
+    cascade = CascadeComposition((first, second))
     assert (cascade.epsilon, cascade.delta) == (Fraction(3, 5), 10 * D)
     assert cascade.loss == Loss(0.6, 1e-5)
-    assert Cascade((second, first)).epsilon == Fraction(4, 5)
+    assert CascadeComposition((second, first)).epsilon == Fraction(4, 5)
 
 
 def test_nested_and_parallel_arrangements_worked_by_hand():
@@ -72,7 +72,7 @@ def test_nested_and_parallel_arrangements_worked_by_hand():
     branch = Sequential((even_cascade(2, Step(E, D), FREE), Step(3 * E)))
     whole = Sequential((Concurrent((even_cascade(2, Step(E, D), Step(E)), branch)), Tested(Step(E, D))))
     assert (whole.epsilon, whole.delta) == ((3 + 5 + 1) * E, (2 + 2 + 1) * D)
-    inside = Cascade((Tested(Step(E, D), whole), Tested(Step(E, D), FREE)))
+    inside = CascadeComposition((Tested(Step(E, D), whole), Tested(Step(E, D), FREE)))
     assert (inside.epsilon, inside.delta) == (10 * E, 7 * D)
 
 
@@ -91,7 +91,7 @@ def test_bad_parts_are_refused():
     with pytest.raises(InvalidArgument, match="delta"):
         Step(E, Fraction(2))
     with pytest.raises(InvalidArgument, match="alternatives"):
-        Cascade(())
+        CascadeComposition(())
 
 
 @pytest.mark.parametrize("releases", [(0.6, 0.4), (0.2, 0.7), (0.4, 0.4)])
@@ -102,7 +102,7 @@ def test_a_cascade_stays_within_its_price_on_all_neighbouring_margins(releases):
         Tested(Step(test.epsilon, test.delta), Step(Fraction(e).limit_denominator(100)))
         for test, e in zip(tests, releases, strict=True)
     ]
-    price = Cascade(tuple(parts))
+    price = CascadeComposition(tuple(parts))
     assert cascade_delta(tests, releases, float(price.epsilon)) <= float(price.delta) * (1 + 1e-9)
     assert cascade_delta(tests, releases, float(price.epsilon) * 0.8) > 2 * float(price.delta)
     # The deltas of both tests are needed.

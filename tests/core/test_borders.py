@@ -23,7 +23,7 @@ from dither.borders import (
     whole,
 )
 from dither.errors import InvalidText, UnknownField
-from dither.interfaces.http.models import Ask, Known, NewToken, Quote
+from dither.interfaces.http.models import Ask, Known, NewToken, QuoteBody
 
 MEDIAN = {"kind": "median", "column": "pay"}
 ASKED = {"query": MEDIAN, "epsilon": Decimal("0.10")}
@@ -32,29 +32,33 @@ ASKED = {"query": MEDIAN, "epsilon": Decimal("0.10")}
 @pytest.mark.parametrize(
     ("model", "body", "words"),
     [
-        (Quote, ASKED | {"query": [MEDIAN, {"kind": "median", "column": 3}]}, r"query\[1\].column must be a text"),
-        (Quote, ASKED | {"query": [MEDIAN, {"kind": "median"}]}, r"query\[1\].column is missing: median needs it;"),
-        (Quote, ASKED | {"query": {"kind": "quantile", "column": "x", "q": 7}}, r"query.q must .*; got 7"),
-        (Quote, ASKED | {"query": []}, "query must be a list of 1 to 50 queries; got <list>"),
-        (Quote, ASKED | {"query": 5}, "query must be an object"),
-        (Quote, ASKED | {"query": [MEDIAN, MEDIAN], "weights": [1, "x"]}, r"weights\[1\] must be a finite number"),
-        (Quote, {"sql": "x", "epsilon": 1, "weights": {"a": True}}, "weights.a must be a finite number; got True"),
-        (Quote, ASKED | {"weights": {"a": 1}}, "weights must be a list of numbers"),
-        (Quote, ASKED | {"weights": [1] * 51}, "weights must be a list of at most 50 numbers; got <list>"),
-        (Quote, {"sql": "x", "epsilon": 1, "weights": dict.fromkeys(map(str, range(51)), 1)}, "at most 50 numbers"),
-        (Quote, {"sql": None, "epsilon": 1}, "sql must be a text of 1 to 20000 characters; got None"),
-        (Quote, ASKED | {"sql": None}, "sql must be a text"),
-        (Quote, {"query": None, "epsilon": 1}, "query must be an object"),
-        (Quote, ASKED | {"epsilon": 0}, "epsilon must be a number above 0; got 0"),
-        (Quote, ASKED | {"delta": Decimal("1.5")}, "delta must be a number from 0 to 1; got 1.5"),
-        (Quote, ASKED | {"prior": {"kind": "normal", "mean": 1}}, "prior.sd is missing: normal needs it"),
-        (Quote, ASKED | {"prior": {"kind": "odd"}}, "prior.kind must be one of lognormal, .*; got 'odd'"),
-        (Quote, ASKED | {"by": [1]}, r"by\[0\] must be a text"),
-        (Quote, {"query": MEDIAN}, "epsilon is missing"),
-        (Quote, ASKED | {"sql": "x"}, "^sql is sent beside query: send either query or sql; got 'x'"),
-        (Quote, {"epsilon": 1}, "^query is missing: send either query or sql;"),
-        (Quote, ASKED | {"query": {"kind": "medain"}}, "kind must be one of .*; did you mean median.; got 'medain'"),
-        (Quote, ASKED | {"mechanism": "auto", "calibration": "auto"}, "mechanism is its new name"),
+        (QuoteBody, ASKED | {"query": [MEDIAN, {"kind": "median", "column": 3}]}, r"query\[1\].column must be a text"),
+        (QuoteBody, ASKED | {"query": [MEDIAN, {"kind": "median"}]}, r"query\[1\].column is missing: median needs it;"),
+        (QuoteBody, ASKED | {"query": {"kind": "quantile", "column": "x", "q": 7}}, r"query.q must .*; got 7"),
+        (QuoteBody, ASKED | {"query": []}, "query must be a list of 1 to 50 queries; got <list>"),
+        (QuoteBody, ASKED | {"query": 5}, "query must be an object"),
+        (QuoteBody, ASKED | {"query": [MEDIAN, MEDIAN], "weights": [1, "x"]}, r"weights\[1\] must be a finite number"),
+        (QuoteBody, {"sql": "x", "epsilon": 1, "weights": {"a": True}}, "weights.a must be a finite number; got True"),
+        (QuoteBody, ASKED | {"weights": {"a": 1}}, "weights must be a list of numbers"),
+        (QuoteBody, ASKED | {"weights": [1] * 51}, "weights must be a list of at most 50 numbers; got <list>"),
+        (QuoteBody, {"sql": "x", "epsilon": 1, "weights": dict.fromkeys(map(str, range(51)), 1)}, "at most 50 numbers"),
+        (QuoteBody, {"sql": None, "epsilon": 1}, "sql must be a text of 1 to 20000 characters; got None"),
+        (QuoteBody, ASKED | {"sql": None}, "sql must be a text"),
+        (QuoteBody, {"query": None, "epsilon": 1}, "query must be an object"),
+        (QuoteBody, ASKED | {"epsilon": 0}, "epsilon must be a number above 0; got 0"),
+        (QuoteBody, ASKED | {"delta": Decimal("1.5")}, "delta must be a number from 0 to 1; got 1.5"),
+        (QuoteBody, ASKED | {"prior": {"kind": "normal", "mean": 1}}, "prior.sd is missing: normal needs it"),
+        (QuoteBody, ASKED | {"prior": {"kind": "odd"}}, "prior.kind must be one of lognormal, .*; got 'odd'"),
+        (QuoteBody, ASKED | {"by": [1]}, r"by\[0\] must be a text"),
+        (QuoteBody, {"query": MEDIAN}, "epsilon is missing"),
+        (QuoteBody, ASKED | {"sql": "x"}, "^sql is sent beside query: send either query or sql; got 'x'"),
+        (QuoteBody, {"epsilon": 1}, "^query is missing: send either query or sql;"),
+        (
+            QuoteBody,
+            ASKED | {"query": {"kind": "medain"}},
+            "kind must be one of .*; did you mean median.; got 'medain'",
+        ),
+        (QuoteBody, ASKED | {"mechanism": "auto", "calibration": "auto"}, "mechanism is its new name"),
         (Ask, ASKED | {"wait": 1}, "wait must be true or false; got 1"),
         (Ask, {"sql": "x", "epsilon": 1, "rows": 5}, "is used for quotes only"),
         (NewToken, {"name": "a", "budgets": {"pay": {"delta": 0}}}, "budgets.pay.epsilon is missing"),
@@ -72,9 +76,9 @@ def test_errors_name_the_path_in_the_body(model, body, words):
 @pytest.mark.parametrize(
     ("model", "body", "field"),
     [
-        (Quote, ASKED | {"wait": True}, "wait"),
-        (Quote, ASKED | {"query": [MEDIAN | {"odd\n": 1}]}, "query[0].odd\ufffd"),
-        (Quote, ASKED | {"prior": {"kind": "normal", "mean": 1, "sd": 1, "low": 0}}, "prior.low"),
+        (QuoteBody, ASKED | {"wait": True}, "wait"),
+        (QuoteBody, ASKED | {"query": [MEDIAN | {"odd\n": 1}]}, "query[0].odd\ufffd"),
+        (QuoteBody, ASKED | {"prior": {"kind": "normal", "mean": 1, "sd": 1, "low": 0}}, "prior.low"),
         (NewToken, {"name": "a", "budgets": {"pay": {"epsilon": 1, "slack": 0}}}, "budgets.pay.slack"),
     ],
 )
@@ -93,14 +97,14 @@ _TEXTS = {"kind": "histogram", "column": "x", "edges": ["x"] * 1_000}
 @pytest.mark.parametrize(
     ("model", "body"),
     [
-        (Quote, ASKED | {"query": [_EMPTY] * 50}),
-        (Quote, ASKED | {"query": _EMPTY}),
-        (Quote, ASKED | {"query": [_TEXTS] * 50}),
-        (Quote, ASKED | {"query": [3] * 50}),
-        (Quote, ASKED | {"query": MEDIAN | {"bounds": ["a", "b"]}}),
-        (Quote, ASKED | {"query": {"kind": "covariance", "columns": [1] * 100}}),
-        (Quote, ASKED | {"by": [1] * 100}),
-        (Quote, ASKED | {"weights": ["x"] * 50}),
+        (QuoteBody, ASKED | {"query": [_EMPTY] * 50}),
+        (QuoteBody, ASKED | {"query": _EMPTY}),
+        (QuoteBody, ASKED | {"query": [_TEXTS] * 50}),
+        (QuoteBody, ASKED | {"query": [3] * 50}),
+        (QuoteBody, ASKED | {"query": MEDIAN | {"bounds": ["a", "b"]}}),
+        (QuoteBody, ASKED | {"query": {"kind": "covariance", "columns": [1] * 100}}),
+        (QuoteBody, ASKED | {"by": [1] * 100}),
+        (QuoteBody, ASKED | {"weights": ["x"] * 50}),
         (NewToken, {"name": "a", "datasets": [1] * 100}),
     ],
 )
@@ -128,7 +132,7 @@ def test_no_entry_is_read_after_a_wrong_one():
 @pytest.mark.parametrize(
     ("model", "body"),
     [
-        (Quote, {"sql": "x", "epsilon": 1, "weights": dict.fromkeys(map(str, range(10_000)), "x")}),
+        (QuoteBody, {"sql": "x", "epsilon": 1, "weights": dict.fromkeys(map(str, range(10_000)), "x")}),
         (NewToken, {"name": "a", "budgets": dict.fromkeys(map(str, range(10_000)), 0)}),
     ],
 )
@@ -142,7 +146,7 @@ def test_the_length_of_an_object_is_looked_at_first(model, body):
 def test_numbers_stay_as_they_were_written():
     """No digit is lost on the way into a question."""
     exact = Decimal("0.1000000000000000000000000001")
-    asked = read(Quote, {"query": MEDIAN | {"bounds": [exact, 3]}, "epsilon": exact})
+    asked = read(QuoteBody, {"query": MEDIAN | {"bounds": [exact, 3]}, "epsilon": exact})
     assert asked.epsilon == exact
     assert asked.query.bounds == (exact, 3)
 

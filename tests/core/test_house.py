@@ -322,3 +322,30 @@ def test_the_check_of_equality_can_fail():
 
     assert compares_too_little(Child)
     assert not compares_too_little(Parent)
+
+
+# --- one name, one class --------------------------------------------------------------------------------------
+
+
+def class_homes(paths):
+    """The classes that are defined in these modules, with the modules that do."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(path.as_posix())
+    return found
+
+
+def test_no_two_classes_have_one_name():
+    """In the product and its laboratory together: a reader who meets a name can look for its class."""
+    homes = class_homes([*MODULES, *LABORATORY.rglob("*.py")])
+    assert len(homes) > 500
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_two_classes_of_one_name_are_found(tmp_path):
+    """Also where one of them is defined inside of a function."""
+    (tmp_path / "a.py").write_text("class Same: ...\nclass Other: ...\n")
+    (tmp_path / "b.py").write_text("def f():\n    class Same: ...\n")
+    assert {name: len(paths) for name, paths in class_homes(tmp_path.glob("*.py")).items()} == {"Same": 2, "Other": 1}

@@ -35,7 +35,7 @@ def test_the_public_interface_is_the_listed_one():
         r"dither\.queries\.query\.ColumnQuery.*",
         r"dither ask FILE QUESTION .*--epsilon .*\[--delta\].*",
         r"dataset: \[name\] source .*",
-        r"POST /v1/datasets name schema \[answer_seconds\] -> 201 Dataset",
+        r"POST /v1/datasets name schema \[answer_seconds\] -> 201 DatasetAnswer",
         r"Median: kind column .*",
         r"stddev_samp\(column\)",
         r"smoothed_ladder",

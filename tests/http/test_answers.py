@@ -16,33 +16,7 @@ from dither.interfaces.client import RemoteSession, ServerRefused
 from dither.plain import MOST_ANSWERED, plain
 from dither.queries.registry import released_types
 from dither.queries.wire import served
-
-RELEASE = {
-    "value": 3.0,
-    "interval": [1, 5],
-    "confidence": 0.95,
-    "epsilon": 1.0,
-    "delta": 0.0,
-    "neighbours": "change-one",
-    "query": "count",
-    "mechanism": "worst_case",
-    "calibration": "worst_case",
-    "noise": "laplace",
-    "missing": None,
-    "labels": None,
-}
-QUOTE = {
-    "query": "count",
-    "epsilon": 1.0,
-    "delta": 0.0,
-    "expected_error": 1.0,
-    "bound": 3.0,
-    "confidence": 0.95,
-    "kind": "exact",
-    "mechanism": "worst_case",
-    "calibration": "worst_case",
-    "noise": "laplace",
-}
+from server_answers import QUOTE, RELEASE
 
 
 def answering(text: str) -> RemoteSession:
@@ -216,7 +190,7 @@ def test_answers_are_of_the_type_that_was_asked_for():
 def test_every_query_declares_what_it_releases():
     """So that there is a model of its answers, which takes no text, no NaN, no object and no nested list too many."""
     for name, entry in served().items():
-        model = answers.kind_of(name)
+        model = answers.values_model(name)
         value, _ = released_types(entry.query)
         for wrong in ({"a": 1}, "NaN", [[[[1]]]], [{}], math.nan, math.inf):
             if entry.query is dt.Mode and wrong == "NaN":
@@ -254,7 +228,7 @@ def test_what_is_released_is_read_back(name):
     text = strict_json.text_of(plain(release.to_dict()))
     payload = strict_json.parse(text.encode(), MOST_ANSWERED)
     read(answers.ReleaseAnswer, payload)
-    read(answers.kind_of(name), {part: payload[part] for part in ("value", "interval")})
+    read(answers.values_model(name), {part: payload[part] for part in ("value", "interval")})
     body = json.dumps({"releases": [json.loads(text)], "epsilon": 1.0, "delta": 0.0})
     again = answering(body).sql("SELECT ...", epsilon=1)
     assert dataclasses.replace(again, missing=release.missing) == release

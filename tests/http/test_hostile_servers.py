@@ -19,33 +19,8 @@ from dither.errors import DitherError
 from dither.interfaces import strict_json
 from dither.interfaces.client import RemoteSession, ServerRefused, ServerUnreachable
 from dither.mechanisms.choice import MECHANISMS
+from server_answers import QUOTE, RELEASE
 
-RELEASE = {
-    "value": 5,
-    "interval": [4, 6],
-    "confidence": 0.95,
-    "epsilon": 1.0,
-    "delta": 0.0,
-    "neighbours": "change-one",
-    "query": "count",
-    "mechanism": "worst_case",
-    "calibration": "worst_case",
-    "noise": "laplace",
-    "missing": None,
-    "labels": None,
-}
-QUOTE = {
-    "query": "count",
-    "epsilon": 1.0,
-    "delta": 0.0,
-    "expected_error": 1.0,
-    "bound": 3.0,
-    "confidence": 0.95,
-    "kind": "exact",
-    "mechanism": "worst_case",
-    "calibration": "worst_case",
-    "noise": "laplace",
-}
 RUNNING = {"id": "j", "state": "running", "ready_in": 0}
 MOST_REQUESTS = 2_000
 
@@ -258,6 +233,6 @@ def test_a_time_of_many_digits():
     """What no float prints stays a decimal; a pause is a number of seconds, and no more than a float can be."""
     done = {"id": "j", "state": "done", "ready_in": 0, "answer": {"releases": [RELEASE], "epsilon": 1.0, "delta": 0.0}}
     running = session('{"id": "j", "state": "running", "ready_in": 0.12345678901234567890}', done)
-    assert running.ask(dt.Count("a"), epsilon=1.0).value == 5
+    assert running.ask(dt.Count("a"), epsilon=1.0).value == RELEASE["value"]
     with pytest.raises(ServerRefused, match="ready_in must be a finite number"):
         session(RUNNING | {"ready_in": 10**390}).ask(dt.Count("a"), epsilon=1.0)

@@ -268,14 +268,14 @@ def test_unforeseen_failures_keep_the_schedule(tmp_path, monkeypatch):
 
     from dither.interfaces.http import telemetry
     from dither.interfaces.http.app import create_app
-    from dither.interfaces.http.server_state import Curator, Settings
+    from dither.interfaces.http.server_state import Curator, ServerSettings
 
     monkeypatch.setattr("dither.interfaces.http.workers.COMMAND", odd_workers.COMMAND)
     broken = {"query": {"kind": "variance", "column": "pay"}, "epsilon": 0.5}
     logged: list[tuple[float, str]] = []
     monkeypatch.setattr(telemetry.LOG, "error", lambda event, **more: logged.append((time.monotonic(), str(more))))
     home = with_dataset(tmp_path / "home", epsilon=10)
-    curator = Curator(home, settings=Settings(answer_seconds=1.0))
+    curator = Curator(home, settings=ServerSettings(answer_seconds=1.0))
     secret = curator.first_owner()
     with TestClient(create_app(home, curator=curator), headers={"Authorization": f"Bearer {secret}"}) as client:
         assert client.get("/v1/datasets/pay").status_code == 200  # a worker has started

@@ -19,7 +19,7 @@ from dither.interfaces.http import health as health_module
 from dither.interfaces.http import telemetry
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.health import Health
-from dither.interfaces.http.server_state import Curator, Settings
+from dither.interfaces.http.server_state import Curator, ServerSettings
 
 ASK = "/v1/datasets/pay/releases"
 
@@ -258,7 +258,7 @@ def test_folders_are_hidden_in_every_problem(tmp_path):
     from dither.interfaces.http.problems import problem
 
     (tmp_path / "books").mkdir()
-    made = Curator(tmp_path / "place", tmp_path / "books" / "l.db", Settings(roots=(tmp_path / "root",)))
+    made = Curator(tmp_path / "place", tmp_path / "books" / "l.db", ServerSettings(roots=(tmp_path / "root",)))
     try:
         for file in ("place/data/x.csv", "root/y.csv", "books/l.db"):
             detail = problem(LedgerUnavailable(f"{tmp_path / file} can't be read")).detail

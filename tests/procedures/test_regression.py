@@ -16,7 +16,7 @@ from dither.privacy import Loss
 from dither.procedures.block_fits import RegressionRecords, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
 from dither.procedures.floating import FloatingGrid, draw_interval, draw_quantile, quantile_draw, sampling_ranks
-from dither.procedures.regression import Model, plan_blocks, plan_shortcut
+from dither.procedures.regression import RegressionFacts, plan_blocks, plan_shortcut
 from dither.queries.plan import Options
 from dither.queries.regression import ModelFacts
 from dither.sources.column import Column
@@ -194,12 +194,12 @@ def test_parts_cost_what_was_asked(epsilon, confidence):
     """The parts of every plan add up to the loss, exactly and never more."""
     loss = Loss(epsilon, 1e-6)
     plans = [
-        plan_blocks(Model(100_000, 2), loss, confidence),
-        plan_shortcut(Model(100_000, 2), loss, confidence),
-        plan_robust(Model(100_000, 1), loss, confidence),
-        plan_robust(Model(100_000, 2, intercept=False), loss, confidence),
-        plan_robust(Model(200_000, 2), loss, confidence),
-        plan_robust(Model(400_000, 5), loss, confidence),
+        plan_blocks(RegressionFacts(100_000, 2), loss, confidence),
+        plan_shortcut(RegressionFacts(100_000, 2), loss, confidence),
+        plan_robust(RegressionFacts(100_000, 1), loss, confidence),
+        plan_robust(RegressionFacts(100_000, 2, intercept=False), loss, confidence),
+        plan_robust(RegressionFacts(200_000, 2), loss, confidence),
+        plan_robust(RegressionFacts(400_000, 5), loss, confidence),
     ]
     for plan in plans:
         assert plan.composition.fits(plan.loss)
@@ -210,10 +210,10 @@ def test_parts_cost_what_was_asked(epsilon, confidence):
 
 def test_the_papers_prices():
     """R_S costs 6 p e, and R_H 16 e for two coefficients, not the 11 e that is printed."""
-    shortcut = plan_shortcut(Model(10**6, 1), Loss(4.0, 1e-6), None, constants="paper")
+    shortcut = plan_shortcut(RegressionFacts(10**6, 1), Loss(4.0, 1e-6), None, constants="paper")
     assert shortcut.size == 2
     assert shortcut.composition.epsilon == 4
-    robust = plan_robust(Model(10**6, 1), Loss(4.0, 1e-6), None, constants="paper")
+    robust = plan_robust(RegressionFacts(10**6, 1), Loss(4.0, 1e-6), None, constants="paper")
     assert isinstance(robust, PaperCell)
     assert robust.each == Fraction(4, 16)
     assert robust.composition.epsilon == 4
@@ -361,7 +361,7 @@ def test_robust_regressions_of_too_many_coefficients_are_refused_before_anything
     with pytest.raises(dt.NotApplicable, match="7 coefficients") as caught:
         dt.regression(X, y, method="robust", epsilon=1.0, delta=1e-6)
     assert "shortcut" in str(caught.value)
-    assert plan_robust(Model(10**6, 6, intercept=False), Loss(1.0, 1e-6), None).model.coefficients == 6
+    assert plan_robust(RegressionFacts(10**6, 6, intercept=False), Loss(1.0, 1e-6), None).model.coefficients == 6
 
 
 def test_more_coefficients_than_records_are_refused_before_anything_is_read():
@@ -395,9 +395,9 @@ def test_the_kernels_limit_is_the_plans_limit():
 
     assert MOST_RECORDS == MOST_LINES
     with pytest.raises(dt.InvalidArgument, match="at most 4194304"):
-        plan_robust(Model(MOST_LINES + 1, 1), Loss(1.0, 1e-6), None)
+        plan_robust(RegressionFacts(MOST_LINES + 1, 1), Loss(1.0, 1e-6), None)
     with pytest.raises(dt.InvalidArgument, match="at most 1048576"):
-        plan_robust(Model(2**20 + 1, 2), Loss(1.0, 1e-6), None)
+        plan_robust(RegressionFacts(2**20 + 1, 2), Loss(1.0, 1e-6), None)
 
 
 def test_the_least_number_of_records_is_the_least():
@@ -405,9 +405,9 @@ def test_the_least_number_of_records_is_the_least():
     import re
 
     plans = [
-        lambda n, loss: plan_blocks(Model(n, 2), loss, None),
-        lambda n, loss: plan_shortcut(Model(n, 2), loss, None),
-        lambda n, loss: plan_robust(Model(n, 1), loss, None),
+        lambda n, loss: plan_blocks(RegressionFacts(n, 2), loss, None),
+        lambda n, loss: plan_shortcut(RegressionFacts(n, 2), loss, None),
+        lambda n, loss: plan_robust(RegressionFacts(n, 1), loss, None),
     ]
     for plan in plans:
         with pytest.raises(dt.InvalidArgument) as caught:
@@ -466,7 +466,7 @@ def test_the_law_of_a_stable_cell_stays_within_its_loss(generosity, holds):
 def test_the_code_draws_from_that_law(monkeypatch):
     """A stable cell that is run many times refuses as often as its law says (six standard errors)."""
     X, y = plane(3000, features=1)
-    plan = plan_robust(Model(3000, 1), Loss(2.0, 1e-3), None)
+    plan = plan_robust(RegressionFacts(3000, 1), Loss(2.0, 1e-3), None)
     assert isinstance(plan, StableCell)
     monkeypatch.setattr(StableCell, "_side", lambda self, fits, index: 0.09)
     design = RegressionRecords(X, y).design(intercept=True)
@@ -482,7 +482,7 @@ def test_the_least_number_of_records_is_enough(method, constants, intercept):
     """Records, not blocks of them; one less is an error that names the same number."""
 
     def plan(records):
-        facts = ModelFacts(Model(records, 1, intercept), ("intercept", "x") if intercept else ("x",))
+        facts = ModelFacts(RegressionFacts(records, 1, intercept), ("intercept", "x") if intercept else ("x",))
         query = dt.Regression(method=method, constants=constants, intercept=intercept)
         return query.plan(facts, Options(Loss(8.0, 1e-4), confidence=Fraction(19, 20)))
 

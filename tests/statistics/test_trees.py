@@ -25,7 +25,7 @@ from dither.kernels.cuts import (
     search_classes,
     simple,
 )
-from dither.kernels.thresholds import Thresholds
+from dither.kernels.thresholds import WeightThresholds
 from dither.mechanisms.choice import applicable
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.smooth import Smooth
@@ -139,9 +139,9 @@ def test_several_cores_give_the_same_rungs(monkeypatch):
     rng = np.random.default_rng(4)
     edges = np.array(random_graph(rng, 60, 0.5))
     weights = rng.integers(0, 1000, len(edges))
-    alone = Thresholds(60, *edges.T, weights, 1000).sensitivity_at_distance(0, 20).tolist()
+    alone = WeightThresholds(60, *edges.T, weights, 1000).sensitivity_at_distance(0, 20).tolist()
     monkeypatch.setattr(thresholds, "ALONE", 0)
-    assert Thresholds(60, *edges.T, weights, 1000).sensitivity_at_distance(0, 20).tolist() == alone
+    assert WeightThresholds(60, *edges.T, weights, 1000).sensitivity_at_distance(0, 20).tolist() == alone
 
 
 def test_smooth_bounds_ask_for_no_rung_that_cannot_matter():
@@ -174,13 +174,13 @@ def axiom_violations(shrink, rng, rounds):
         cap = 1 << 20
         weights = rng.integers(0, cap + 1, len(edges))
         changed = weights.copy()
-        ladder = Thresholds(*glued(n, *np.array(edges).T), weights, cap)
+        ladder = WeightThresholds(*glued(n, *np.array(edges).T), weights, cap)
         # Half of the time the most telling edge: one of a tree, sent to an end.
         place = int(rng.integers(len(edges)))
         if rng.random() < 0.5:
             place = int(np.flatnonzero(weights == rng.choice(ladder.tree[2][-3:]))[0])
         changed[place] = rng.choice([0, cap, rng.integers(cap)])
-        other = Thresholds(*glued(n, *np.array(edges).T), changed, cap)
+        other = WeightThresholds(*glued(n, *np.array(edges).T), changed, cap)
         here, there = (t.sensitivity_at_distance(0, 12) * shrink for t in (ladder, other))
         found += abs(ladder.cost() - other.cost()) > min(here[0], there[0])
         found += int((here[:-1] > there[1:]).sum() + (there[:-1] > here[1:]).sum())
@@ -322,7 +322,7 @@ def test_regular_structures_where_searches_stall():
     for graph in (torus, ring):
         edges = sorted(tuple(sorted(edge)) for edge in graph.edges)
         weights = rng.integers(0, 30, len(edges)).tolist()
-        below = Thresholds(len(graph), *np.array(edges).T, np.array(weights), 30)
+        below = WeightThresholds(len(graph), *np.array(edges).T, np.array(weights), 30)
         assert below.sensitivity_at_distance(0, 4).tolist() == oracle.threshold_ladder(
             edges, weights, len(graph), 30, 4
         )
@@ -502,6 +502,6 @@ def test_empty_graphs_have_a_minimum_cut_of_zero():
 
 def test_nothing_private_is_shown():
     """Reprs of what holds weights hide them."""
-    hidden = Thresholds(2, np.array([0]), np.array([1]), np.array([77]), 100)
+    hidden = WeightThresholds(2, np.array([0]), np.array([1]), np.array([77]), 100)
     assert "77" not in repr(hidden)
     assert "private" in repr(hidden)

@@ -74,7 +74,7 @@ class Tested(Composition):
 
 
 @dataclass(frozen=True)
-class Cascade(Composition):
+class CascadeComposition(Composition):
     """Alternatives in order, of which the first that passes answers (DL09 Definition 14).
 
     An answer of alternative j follows j tests and one release, a refusal all tests: ``max_j (test_1 + ... + test_j +
@@ -121,12 +121,12 @@ class Concurrent(Sequential):
     """
 
 
-def even_cascade(length: int, test: Step, release: Composition) -> Cascade:
+def even_cascade(length: int, test: Step, release: Composition) -> CascadeComposition:
     """A cascade of equal alternatives: the several discretisations of DL09."""
-    return Cascade((Tested(test, release),) * length)
+    return CascadeComposition((Tested(test, release),) * length)
 
 
-def paper_scale(epsilon: Fraction, delta: Fraction) -> Cascade:
+def paper_scale(epsilon: Fraction, delta: Fraction) -> CascadeComposition:
     """DL09's algorithm S: two discretisations; (3 epsilon, 2 delta)."""
     return even_cascade(2, Step(epsilon, delta), Step(epsilon))
 

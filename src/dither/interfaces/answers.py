@@ -1,7 +1,7 @@
 """What servers answer: the models of all JSON that leaves a server and that a client reads.
 
 The OpenAPI document is made of them.  Newer servers may send more than these fields.  A release is read by
-``ReleaseAnswer`` whatever was asked; ``kind_of`` is the narrower model of the answers to one registered query.
+``ReleaseAnswer`` whatever was asked; ``values_model`` is the narrower model of the answers to one registered query.
 """
 
 from __future__ import annotations
@@ -201,13 +201,13 @@ def _is_interval(ends: Given, value: Given) -> bool:
 # --- releases -----------------------------------------------------------------------------------------------------
 
 
-class Answer(Model):
+class AnswerModel(Model):
     """Fields that a client needs, among others.  Built when first read: a server writes them and reads none."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
-class LossAnswer(Answer):
+class LossAnswer(AnswerModel):
     """A privacy loss."""
 
     epsilon: Epsilon
@@ -251,7 +251,7 @@ class ReleaseAnswer(LossAnswer):
 
 
 @functools.cache
-def kind_of(name: str) -> type[Model]:
+def values_model(name: str) -> type[Model]:
     """The model of value and interval in an answer to the registered query of this name, by the types it declares."""
     registered = entry(name)
     value, interval = released_types(registered.query)
@@ -296,7 +296,7 @@ def _ends(of: Form) -> Form:
     return followed(pair(of, "must be a list of two ends such as [0, 100]"), list)
 
 
-class Total(Answer):
+class Total(AnswerModel):
     """What may be spent."""
 
     epsilon: Annotated[Exact, Accepts(number(above=0))]
@@ -309,7 +309,7 @@ class Total(Answer):
         return self
 
 
-class Budgeted(Answer):
+class Budgeted(AnswerModel):
     """What may be spent, what was spent, what is left."""
 
     total: Total
@@ -317,7 +317,7 @@ class Budgeted(Answer):
     left: LossAnswer
 
 
-class Account(Budgeted):
+class AccountAnswer(Budgeted):
     """The same of a dataset; of an analyst with a budget of their own also that, for an owner those of all analysts."""
 
     filter: str = "basic"
@@ -325,16 +325,16 @@ class Account(Budgeted):
     analysts: Annotated[dict[str, Budgeted], Accepts(by_name(Budgeted, 1_000_000, "analysts"))] | None = None
 
 
-class Releases(LossAnswer):
+class ReleasesAnswer(LossAnswer):
     """The answer to a question."""
 
     releases: Annotated[list[ReleaseAnswer], _SOME, _NOTHING]
     dataset: str | None = None
     request_id: str | None = None
-    budget: Account | None = None
+    budget: AccountAnswer | None = None
 
 
-class Problem(Answer):
+class Problem(AnswerModel):
     """Why there is no answer: the fields of RFC 9457, and a stable code."""
 
     model_config = ConfigDict(defer_build=False)
@@ -345,7 +345,7 @@ class Problem(Answer):
     detail: str
 
 
-class Progress(Answer):
+class Progress(AnswerModel):
     """What only an owner sees of a job."""
 
     stage: str
@@ -353,7 +353,7 @@ class Progress(Answer):
     share: Delta | None
 
 
-class Job(Answer):
+class JobAnswer(AnswerModel):
     """A question in the background."""
 
     id: str
@@ -362,7 +362,7 @@ class Job(Answer):
     state: Annotated[str, Accepts(choice("running", "done", "failed"))]
     answer_seconds: Epsilon | None = None
     ready_in: Finite
-    answer: Releases | None = None
+    answer: ReleasesAnswer | None = None
     problem: Problem | None = None
     progress: Progress | None = None
 
@@ -380,11 +380,11 @@ def is_job(given: Given) -> bool:
     return isinstance(given, dict) and "state" in given
 
 
-class Asked(RootModel["Releases | Job"]):
+class QuestionAnswer(RootModel["ReleasesAnswer | JobAnswer"]):
     """What a question gets: its answer, or the state of its job."""
 
     model_config = ConfigDict(defer_build=True)
-    root: Annotated[Releases | Job, Accepts(either(is_job, Job, Releases))]
+    root: Annotated[ReleasesAnswer | JobAnswer, Accepts(either(is_job, JobAnswer, ReleasesAnswer))]
 
 
 # --- quotes, budgets, charges -------------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ class QuoteAnswer(LossAnswer):
         return self
 
 
-class Quotes(Answer):
+class QuotesAnswer(AnswerModel):
     """All quotes of a question."""
 
     dataset: str | None = None
@@ -432,7 +432,7 @@ class Quotes(Answer):
     quotes: Annotated[list[QuoteAnswer], _SOME, _NOTHING]
 
 
-class Charge(LossAnswer):
+class ChargeAnswer(LossAnswer):
     """One charge, with its answer as far as it may be seen."""
 
     number: Whole
@@ -443,10 +443,10 @@ class Charge(LossAnswer):
     releases: Annotated[list[ReleaseAnswer], Field(max_length=MOST_RELEASES, fail_fast=True)] | None
 
 
-class History(Answer):
+class History(AnswerModel):
     """A page of charges."""
 
-    releases: Annotated[list[Charge], Field(max_length=MOST_RELEASES, fail_fast=True)]
+    releases: Annotated[list[ChargeAnswer], Field(max_length=MOST_RELEASES, fail_fast=True)]
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
@@ -459,7 +459,7 @@ class History(Answer):
 # --- datasets -----------------------------------------------------------------------------------------------------
 
 
-class DatasetSummary(Answer):
+class DatasetSummary(AnswerModel):
     """A dataset in a list."""
 
     name: str
@@ -471,17 +471,17 @@ class DatasetSummary(Answer):
     weighted: Flag | None = None
     retired: Flag = False
     answer_seconds: Epsilon | None = None
-    budget: Account | None = None
+    budget: AccountAnswer | None = None
 
 
-class BrokenDataset(Answer):
+class BrokenDataset(AnswerModel):
     """For owners: a dataset whose schema can't be used."""
 
     name: str
     problem: Problem
 
 
-class Dataset(DatasetSummary):
+class DatasetAnswer(DatasetSummary):
     """What is public about a dataset, and what may be asked."""
 
     neighbours: Annotated[str, Accepts(choice(*map(str, Neighbours)))] | None = None
@@ -502,7 +502,7 @@ def _is_broken(given: Given) -> bool:
     return isinstance(given, dict) and "problem" in given
 
 
-class Datasets(Answer):
+class Datasets(AnswerModel):
     """All datasets that a token may see."""
 
     datasets: Annotated[
@@ -513,13 +513,13 @@ class Datasets(Answer):
 # --- the server, its queries, its ledger, its tokens ------------------------------------------------------------------
 
 
-class Health(Answer):
+class HealthAnswer(AnswerModel):
     """That ledger and tokens can be read and written."""
 
     status: Annotated[str, Accepts(choice("ok"))]
 
 
-class FieldForm(Answer):
+class FieldForm(AnswerModel):
     """One field of a query, as a form offers it."""
 
     name: str
@@ -535,7 +535,7 @@ class FieldForm(Answer):
     maximum: Finite | None = None
 
 
-class SqlForm(Answer):
+class SqlForm(AnswerModel):
     """A function of SQL that stands for a query."""
 
     function: str
@@ -545,7 +545,7 @@ class SqlForm(Answer):
     within: Flag
 
 
-class QueryForm(Answer):
+class QueryForm(AnswerModel):
     """One query, as a form offers it."""
 
     name: str
@@ -559,20 +559,20 @@ class QueryForm(Answer):
     sql: list[SqlForm]
 
 
-class Queries(Answer):
+class Queries(AnswerModel):
     """The queries that there are."""
 
     queries: list[QueryForm]
 
 
-class Head(Answer):
+class Head(AnswerModel):
     """The end of the chain of entries."""
 
     number: Whole
     hash: Hash
 
 
-class LedgerEntry(Answer):
+class LedgerEntry(AnswerModel):
     """One entry of the ledger; ``text`` is what its hash is made of."""
 
     number: Whole
@@ -589,14 +589,14 @@ class LedgerEntry(Answer):
     text: str
 
 
-class LedgerPage(Answer):
+class LedgerPage(AnswerModel):
     """A page of the ledger."""
 
     entries: list[LedgerEntry]
     head: Head
 
 
-class Verified(Answer):
+class Verified(AnswerModel):
     """What a check of the whole ledger found."""
 
     ok: Flag
@@ -607,7 +607,7 @@ class Verified(Answer):
     relations: Annotated[dict[str, Read], Accepts(by_name(Public | None, 1_000_000, "relations"))]
 
 
-class Rights(Answer):
+class Rights(AnswerModel):
     """What a token may do."""
 
     name: str
@@ -634,7 +634,7 @@ class NewSecret(TokenAnswer):
     token: str
 
 
-class Tokens(Answer):
+class Tokens(AnswerModel):
     """All tokens that were given out."""
 
     tokens: list[TokenAnswer]

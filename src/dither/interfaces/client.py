@@ -63,7 +63,7 @@ Payload: TypeAlias = dict[str, Any]
 """A JSON object of a server of the same version; the form of each is known where it is read."""
 Given: TypeAlias = Any
 """An option of one of the overloads above it; the server refuses unknown ones."""
-Kinds: TypeAlias = tuple[str, ...]
+QueryNames: TypeAlias = tuple[str, ...]
 """The public names of the queries that were asked; none: a statement said it."""
 
 _ATTEMPTS = 5
@@ -197,7 +197,9 @@ class RemoteSession:
         A text is SQL.  A server quotes programs with their ``blocks`` and ``seconds``.
         """
         payload: JsonObject = {"sql": query} if isinstance(query, str) else {"query": _queries_json(query)}
-        answer = self._call("POST", f"{self._path(dataset)}/quote", payload | _options(options), expected="Quotes")
+        answer = self._call(
+            "POST", f"{self._path(dataset)}/quote", payload | _options(options), expected="QuotesAnswer"
+        )
         level = options.get("confidence")
         asked = LEVEL if level is None else float(level)
         wanted = None if isinstance(query, str) else 1 if isinstance(query, Query) else len(query)
@@ -249,7 +251,7 @@ class RemoteSession:
 
     def budget_of(self, dataset: str | None) -> Account:
         """The budget of one dataset; of an analyst with a budget of their own, that."""
-        payload = self._call("GET", f"{self._path(dataset)}/budget", expected="Account")
+        payload = self._call("GET", f"{self._path(dataset)}/budget", expected="AccountAnswer")
         payload = payload.get("own") or payload
         total = payload["total"]
         return Account(Budget(total["epsilon"], total["delta"]), _loss(payload["spent"]), _loss(payload["left"]))
@@ -292,7 +294,7 @@ class RemoteSession:
     @property
     def schema(self) -> JsonObject:
         """What is public about the dataset."""
-        return self._call("GET", self._path(None), expected="Dataset")
+        return self._call("GET", self._path(None), expected="DatasetAnswer")
 
     def on(self, dataset: str) -> RemoteSession:
         """The same connection, for another dataset."""
@@ -323,19 +325,21 @@ class RemoteSession:
             name = self._dataset = known[0]
         return f"/v1/datasets/{urllib.parse.quote(name, safe='')}"
 
-    def _asked(self, payload: JsonObject, kinds: Kinds, *, dataset: str | None = None, **options: Given) -> Releases:
+    def _asked(
+        self, payload: JsonObject, queries: QueryNames, *, dataset: str | None = None, **options: Given
+    ) -> Releases:
         payload = payload | _options(options) | {"request_id": options.get("request_id") or uuid.uuid4().hex}
         path = f"{self._path(dataset)}/releases"
-        answer = self._call("POST", path, payload, expected="Asked")
+        answer = self._call("POST", path, payload, expected="QuestionAnswer")
         for _ in range(_ATTEMPTS):
             outcome = self._settled(answer)
             if outcome is not None:
                 break
             # The server that worked on it is gone: under the same request id this pays nothing more.
-            answer = self._call("POST", path, payload, expected="Asked")
+            answer = self._call("POST", path, payload, expected="QuestionAnswer")
         else:
             raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
-        self._check_kinds(outcome["releases"], kinds)
+        self._check_values(outcome["releases"], queries)
         releases = [Release.from_dict(_finite(one)) for one in outcome["releases"]]
         return Releases(releases, Loss(outcome["epsilon"], outcome["delta"]))
 
@@ -366,7 +370,7 @@ class RemoteSession:
             time.sleep(pause)
             try:
                 path = f"/v1/jobs/{urllib.parse.quote(job['id'], safe='')}"
-                job = cast("_Job", self._call("GET", path, expected="Job"))
+                job = cast("_Job", self._call("GET", path, expected="JobAnswer"))
             except DitherError as error:
                 if error.code == "not-found":
                     return None
@@ -417,12 +421,12 @@ class RemoteSession:
             raise self._unreadable(error.rule) from None
         return cast("JsonObject", plain(answer, as_float))
 
-    def _check_kinds(self, releases: list[JsonObject], kinds: Kinds) -> None:
+    def _check_values(self, releases: list[JsonObject], queries: QueryNames) -> None:
         """Refuse answers that are not of the type that the queries release; of several queries each may be of any."""
         from dither.borders import read
-        from dither.interfaces.answers import kind_of
+        from dither.interfaces.answers import values_model
 
-        models = list(dict.fromkeys(kind_of(one) for one in kinds))
+        models = list(dict.fromkeys(values_model(one) for one in queries))
         for place, one in enumerate(releases):
             wrong: InvalidArgument | None = None
             for model in models:

@@ -27,7 +27,7 @@ R = TypeVar("R")
 _COMPILING = threading.RLock()
 
 
-class Options(TypedDict, total=False):
+class CompilerOptions(TypedDict, total=False):
     """Options of numba."""
 
     nogil: bool
@@ -41,7 +41,7 @@ class Dispatcher(Protocol):
     def enable_caching(self) -> None: ...
 
 
-def compiled(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def compiled(**options: Unpack[CompilerOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function with numba's ``options`` at its first call and keep the code where that is possible."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -58,7 +58,7 @@ def load() -> None:
 class _Kernel:
     """A function that becomes numba's when it is first called."""
 
-    def __init__(self, function: FunctionType, options: Options) -> None:
+    def __init__(self, function: FunctionType, options: CompilerOptions) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._options = options
@@ -85,7 +85,7 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _kept(function: FunctionType, options: Options) -> Dispatcher:
+def _kept(function: FunctionType, options: CompilerOptions) -> Dispatcher:
     """The function as numba's, whose code is kept between processes."""
     from numba import njit  # noqa: PLC0415
 

@@ -34,7 +34,7 @@ ALONE = 1_000_000
 """With fewer edges times rungs, starting a second core takes longer than it saves."""
 
 
-class Thresholds:
+class WeightThresholds:
     """A connected graph with whole weights from 0 to a cap, looked at below every weight."""
 
     def __init__(self, count: int, a: Whole, b: Whole, weights: Whole, cap: int) -> None:
@@ -51,7 +51,7 @@ class Thresholds:
         self._known: list[int] = []
 
     def __repr__(self) -> str:
-        return "Thresholds(<private>)"
+        return "WeightThresholds(<private>)"
 
     def _pack(self, forests: int) -> None:
         """Keep only edges that some of the ``forests`` lightest forests use."""
@@ -136,7 +136,7 @@ class Thresholds:
 class Below:
     """The graph below a rising threshold, with vertices contracted that are ``order``-connected there."""
 
-    def __init__(self, whole: Thresholds, order: int) -> None:
+    def __init__(self, whole: WeightThresholds, order: int) -> None:
         kept = whole._forest < order
         self._a, self._b, self._weights = whole._a[kept], whole._b[kept], whole._weights[kept]
         self._last = whole._forest[kept] == order - 1

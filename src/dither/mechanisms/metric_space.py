@@ -71,7 +71,7 @@ class MetricSpace:
     def reach(self, sensitivity: Fraction) -> int:
         """The largest distance, in steps, that does not exceed ``sensitivity``."""
         most = math.floor(sensitivity / self.unit)
-        return max(step for kinds in set(self.around) for step, _ in kinds if step <= most)
+        return max(step for profiles in set(self.around) for step, _ in profiles if step <= most)
 
     def rate(self, epsilon: Fraction, reach: int, constants: str = "exact") -> Fraction:
         """A proved decay per step: between eps / (2 reach), which always serves, and eps / reach."""
@@ -94,41 +94,45 @@ class MetricSpace:
     def radius(self, rate: Fraction, missed: float) -> Fraction:
         """The least distance that a draw exceeds with probability at most ``missed``, whatever the centre."""
         worst = 0
-        for kinds in set(self.around):
-            weights = np.array([count * math.exp(-float(rate) * step) for step, count in kinds])
+        for profiles in set(self.around):
+            weights = np.array([count * math.exp(-float(rate) * step) for step, count in profiles])
             outside = 1.0 - np.cumsum(weights) / weights.sum()
             enough = outside <= missed - SLACK
-            worst = max(worst, kinds[int(np.argmax(enough)) if bool(enough.any()) else -1][0])
+            worst = max(worst, profiles[int(np.argmax(enough)) if bool(enough.any()) else -1][0])
         return worst * self.unit
 
     def _surroundings(self, reach: int) -> _Surroundings:
-        kinds = sorted(set(self.around))
-        place = {one: index for index, one in enumerate(kinds)}
-        kind = np.array([place[one] for one in self.around])
+        profiles = sorted(set(self.around))
+        place = {one: index for index, one in enumerate(profiles)}
+        profile = np.array([place[one] for one in self.around])
         here, there = np.nonzero(self.steps <= reach)
         apart: dict[tuple[int, int], int] = {}
-        for a, b, step in zip(kind[here].tolist(), kind[there].tolist(), self.steps[here, there].tolist(), strict=True):
+        for a, b, step in zip(
+            profile[here].tolist(), profile[there].tolist(), self.steps[here, there].tolist(), strict=True
+        ):
             apart[a, b] = max(apart.get((a, b), 0), step)
-        return _Surroundings(kinds, apart)
+        return _Surroundings(profiles, apart)
 
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """The kinds of surroundings that points have, and the greatest distance within reach between any two kinds."""
+    """How many others are at each distance of a point, and the greatest distance within reach of two such profiles."""
 
-    kinds: list[tuple[tuple[int, int], ...]]
+    profiles: list[tuple[tuple[int, int], ...]]
     apart: dict[tuple[int, int], int]
 
     def float_loss(self, rate: float) -> float:
         """The loss at this rate, in floats: guides the search and proves nothing."""
-        sizes = [math.log(math.fsum(count * math.exp(-rate * step) for step, count in kind)) for kind in self.kinds]
+        sizes = [
+            math.log(math.fsum(count * math.exp(-rate * step) for step, count in profile)) for profile in self.profiles
+        ]
         return max(rate * step + sizes[b] - sizes[a] for (a, b), step in self.apart.items())
 
     def loss_at_most(self, rate: Fraction, epsilon: Fraction) -> bool:
         """Whether ``rate d(z, z') + ln Z(z') - ln Z(z) <= epsilon`` is proved for all pairs of centres."""
         with precision(192):
-            decay = {step: (-ball(rate * step)).exp() for kind in self.kinds for step, _ in kind}
-            size = [sum((count * decay[step] for step, count in kind), ball(0)).log() for kind in self.kinds]
+            decay = {step: (-ball(rate * step)).exp() for profile in self.profiles for step, _ in profile}
+            size = [sum((count * decay[step] for step, count in profile), ball(0)).log() for profile in self.profiles]
             return all(
                 rate * step <= epsilon if a == b else bool(ball(rate * step) + size[b] - size[a] <= ball(epsilon))
                 for (a, b), step in self.apart.items()

@@ -26,7 +26,7 @@ from dither.privacy import Loss
 from dither.procedures.block_fits import BlockFits, RegressionRecords, block_fits, random_order
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import outer_ranks, paper_loss, paper_scale_step, paper_test, usable
-from dither.procedures.regression import LEAST_SPREAD, Fit, Model, RegressionPlan, check_block, draw_spread
+from dither.procedures.regression import LEAST_SPREAD, Fit, RegressionFacts, RegressionPlan, check_block, draw_spread
 from dither.procedures.unbounded import ScaleStep, enough_records, noisy
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def minimiser_in(corner: tuple[int, ...], design: Floats, response: Floats, side
 
 
 def plan_robust(
-    model: Model, loss: Loss, miss: Fraction | None, size: int | None = None, constants: Constants = "exact"
+    model: RegressionFacts, loss: Loss, miss: Fraction | None, size: int | None = None, constants: Constants = "exact"
 ) -> StableCell | PaperCell:
     """R_H for one to six coefficients."""
     if model.coefficients > MOST_COEFFICIENTS:
@@ -278,7 +278,7 @@ def plan_robust(
     )
 
 
-def _paper_plan(model: Model, loss: Loss, miss: Fraction | None, size: int) -> PaperCell:
+def _paper_plan(model: RegressionFacts, loss: Loss, miss: Fraction | None, size: int) -> PaperCell:
     q = model.coefficients
     each = usable(loss) / (2 ** (q + 1) + 4 * q)
     blocks, tests = model.records // size, 2 * q + 2**q

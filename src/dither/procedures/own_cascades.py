@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import SupportsFloat, TypeAlias
 
-from dither.accounting.cascades import Cascade, Composition, Concurrent, Sequential, Step, Tested
+from dither.accounting.cascades import CascadeComposition, Composition, Concurrent, Sequential, Step, Tested
 from dither.errors import InvalidArgument
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.propose_test import BEYOND_DOUBT
@@ -141,7 +141,7 @@ def arrangement(levels: tuple[Parts, ...], epsilon: Fraction, delta: Fraction) -
 
     return Sequential(
         tuple(
-            Concurrent(tuple(Cascade(tuple(tested(one) for one in proposals)) for _, proposals in parts))
+            Concurrent(tuple(CascadeComposition(tuple(tested(one) for one in proposals)) for _, proposals in parts))
             for parts in levels
         )
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeVar
 
-from dither.accounting.cascades import Cascade, Composition, Sequential, Step, Tested
+from dither.accounting.cascades import CascadeComposition, Composition, Sequential, Step, Tested
 from dither.errors import InvalidArgument
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MOST_EPSILON
@@ -149,7 +149,9 @@ class RangePlan(ProcedurePlan):
 
     @property
     def composition(self) -> Composition:
-        return Sequential((self.scale.composition, Cascade(tuple(one.composition for one in self.proposals))))
+        return Sequential(
+            (self.scale.composition, CascadeComposition(tuple(one.composition for one in self.proposals)))
+        )
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
         scale = self.scale.run(data)

@@ -57,7 +57,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Model:
+class RegressionFacts:
     """The public facts of a regression."""
 
     records: int
@@ -74,7 +74,7 @@ class Model:
 class RegressionPlan(ABC):
     """A regression ready to run; all fields are public."""
 
-    model: Model
+    model: RegressionFacts
     loss: Loss
     miss: Fraction | None
     """How often an interval may fail to cover; None for no intervals."""
@@ -205,7 +205,7 @@ class ShortCut(RegressionPlan):
 # --- plans from public facts -------------------------------------------------------------------------
 
 
-def plan_blocks(model: Model, loss: Loss, miss: Fraction | None, size: int | None = None) -> BlockMedians:
+def plan_blocks(model: RegressionFacts, loss: Loss, miss: Fraction | None, size: int | None = None) -> BlockMedians:
     """Block medians: the privacy loss is epsilon alone, split so that no part fails before the others."""
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     if size is not None:
@@ -225,7 +225,7 @@ def plan_blocks(model: Model, loss: Loss, miss: Fraction | None, size: int | Non
 
 
 def _split(
-    model: Model, records: int, size: int, epsilon: Fraction, miss: Fraction | None
+    model: RegressionFacts, records: int, size: int, epsilon: Fraction, miss: Fraction | None
 ) -> tuple[Fraction, Fraction, Fraction] | None:
     """Epsilon for each scale, for the count and for each coefficient; None if that is not enough for so few records."""
     blocks = records // size
@@ -239,7 +239,7 @@ def _split(
 
 
 def plan_shortcut(
-    model: Model, loss: Loss, miss: Fraction | None, size: int | None = None, constants: Constants = "exact"
+    model: RegressionFacts, loss: Loss, miss: Fraction | None, size: int | None = None, constants: Constants = "exact"
 ) -> ShortCut:
     """R_S in the user's (epsilon, delta) or with the paper's constants."""
     q = model.coefficients
@@ -277,7 +277,7 @@ def median_plan(blocks: int, loss: Loss, constants: Constants) -> LocationPlan |
         return None
 
 
-def check_block(size: int, model: Model) -> None:
+def check_block(size: int, model: RegressionFacts) -> None:
     """A block must be able to determine the coefficients."""
     if not isinstance(size, int) or isinstance(size, bool) or size < model.coefficients:
         raise InvalidArgument(

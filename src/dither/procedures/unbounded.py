@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from dither.accounting.cascades import FREE, Cascade, Step, even_cascade
+from dither.accounting.cascades import FREE, CascadeComposition, Step, even_cascade
 from dither.errors import InvalidArgument
 from dither.mechanisms.margin_test import MarginTest
 from dither.noise.exact import rounded_draw
@@ -75,7 +75,7 @@ REFUSED = FoundNumber(None)
 
 
 @dataclass(frozen=True)
-class Proposal(ABC):
+class TestedProposal(ABC):
     """One proposal with its tests and its release; all fields are public."""
 
     test: MarginTest
@@ -84,7 +84,7 @@ class Proposal(ABC):
     margin_rule: MarginRule
 
     @property
-    def composition(self) -> Cascade:
+    def composition(self) -> CascadeComposition:
         """What it costs: one test, or a cascade of one for each discretisation."""
         tested = Step(self.test.epsilon, self.test.delta)
         return even_cascade(1 if self.margin_rule == "reach" else len(SHIFTS), tested, Step(self.release))
@@ -106,7 +106,7 @@ class Proposal(ABC):
 
 
 @dataclass(frozen=True)
-class ScaleStep(Proposal):
+class ScaleStep(TestedProposal):
     """The distance of two ranks, with noise on the logarithmic scale (DL09's algorithm S for the quartiles)."""
 
     lower: int
@@ -156,7 +156,7 @@ class CoarseScale:
     """Of the bins, in octaves."""
 
     @property
-    def composition(self) -> Cascade:
+    def composition(self) -> CascadeComposition:
         """Two tests."""
         return even_cascade(len(SHIFTS), Step(self.test.epsilon, self.test.delta), FREE)
 
@@ -171,7 +171,7 @@ class CoarseScale:
 
 
 @dataclass(frozen=True)
-class LocationStep(Proposal):
+class LocationStep(TestedProposal):
     """The record of one rank, with noise of a proposed width (DL09's algorithm M after its scale is known)."""
 
     rank: int

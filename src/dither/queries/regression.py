@@ -17,7 +17,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss, Neighbours
 from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
-from dither.procedures.regression import Model, RegressionPlan, plan_blocks, plan_shortcut
+from dither.procedures.regression import RegressionFacts, RegressionPlan, plan_blocks, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
@@ -41,7 +41,7 @@ MOST_FEATURES = 50
 class ModelFacts:
     """What is public about features and a response."""
 
-    model: Model
+    model: RegressionFacts
     labels: tuple[str, ...]
     private: bool = False
     rows_per_person: int = 1
@@ -140,7 +140,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
 
     def _facts(self, records: int, names: tuple[str, ...]) -> ModelFacts:
         labels = ("intercept", *names) if self.intercept else names
-        return ModelFacts(Model(records, len(names), self.intercept), labels)
+        return ModelFacts(RegressionFacts(records, len(names), self.intercept), labels)
 
     def _parts(self, data: ModelData) -> tuple[list[Array], tuple[str, ...], Array]:
         """Features, their names and the response: of a pair (X, y), or of named columns."""

@@ -305,14 +305,14 @@ def _missing(nulls: Nulls | None) -> float:
 # --- undeclared categories ---------------------------------------------------------------------------------
 
 
-class Entries(NamedTuple):
+class CategoryEntries(NamedTuple):
     """Private: the category of each record, and the value that stands for each category in a release."""
 
     keys: list[Category]
     values: dict[Category, CategoryValue]
 
     def __repr__(self) -> str:
-        return "Entries(<private>)"
+        return "CategoryEntries(<private>)"
 
 
 @query(
@@ -336,7 +336,7 @@ class Mode(Query[CategoryValue, None, EntriesData]):
     def shape(self, data: EntriesData) -> Shape:
         return entries_shape(data)
 
-    def read(self, data: EntriesData, shape: Shape) -> Entries:  # noqa: ARG002
+    def read(self, data: EntriesData, shape: Shape) -> CategoryEntries:  # noqa: ARG002
         return entries_of(data)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
@@ -361,12 +361,12 @@ class Mode(Query[CategoryValue, None, EntriesData]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Entries]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[CategoryEntries]:  # noqa: ARG002
         return [entries_of(records.rows(self.used).column(0).to_pylist())]
 
 
 @dataclass(frozen=True)
-class ModePlan(Plan[Entries]):
+class ModePlan(Plan[CategoryEntries]):
     """The most common category if it leads by enough."""
 
     label: str
@@ -377,13 +377,13 @@ class ModePlan(Plan[Entries]):
     mechanism = "stable"
     noise = "none"
 
-    def run(self, records: Entries) -> Result:
+    def run(self, records: CategoryEntries) -> Result:
         winner = stable_choice(Counter(records.keys), self.loss, sensitivity=self.rows_per_person)
         return Result(None, reason=REFUSAL) if winner is None else Result(records.values[winner])
 
 
 @dataclass(frozen=True)
-class FoundBinsPlan(Plan[Entries]):
+class FoundBinsPlan(Plan[CategoryEntries]):
     """Counts of undeclared categories; those with few records are left out."""
 
     label: str
@@ -409,7 +409,7 @@ class FoundBinsPlan(Plan[Entries]):
         enough_records(records, lambda n: n >= bins.threshold, loss.exact_epsilon, loss.exact_delta)
         return cls(label, loss, options.level, options.miss, bins)
 
-    def run(self, records: Entries) -> Result:
+    def run(self, records: CategoryEntries) -> Result:
         counts = Counter(records.keys)
         released = self.bins.release(counts.keys(), counts.values())
         intervals = None if self.miss is None else tuple(self.bins.interval(count, self.miss) for _, count in released)
@@ -438,7 +438,7 @@ def entries_shape(data: object) -> Shape:  # entries of any type
     return Shape(len(data), whole=True, nullable=False)
 
 
-def entries_of(data: EntriesData) -> Entries:
+def entries_of(data: EntriesData) -> CategoryEntries:
     """The records of a column of any type; missing numbers are one category.
 
     Which category a record falls into, and what is shown of it, depend on that record alone.  Equality would not do: 1,
@@ -446,7 +446,7 @@ def entries_of(data: EntriesData) -> Entries:
     """
     plain = [_plain_value(value) for value in entries_listed(data)]
     keys = [(type(value), value if type(value) is str else repr(value)) for value in plain]
-    return Entries(keys, dict(zip(keys, plain, strict=True)))
+    return CategoryEntries(keys, dict(zip(keys, plain, strict=True)))
 
 
 def entries_listed(data: EntriesData) -> list[CategoryValue]:

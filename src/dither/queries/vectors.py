@@ -22,7 +22,7 @@ from dither.queries.query import Missing, Query, StatisticQuery, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import (
     MOST_CATEGORIES,
-    Entries,
+    CategoryEntries,
     FoundBinsPlan,
     entries_listed,
     entries_of,
@@ -168,7 +168,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     def resolve(self, shape: Shape) -> BinCounts:
         return BinCounts(self.bin_labels, shape.neighbours, shape.rows_per_person)
 
-    def read(self, data: EntriesData, shape: Shape) -> Column | Entries:  # noqa: ARG002
+    def read(self, data: EntriesData, shape: Shape) -> Column | CategoryEntries:  # noqa: ARG002
         if self._found:
             return entries_of(data)
         if self.categories is not None:
@@ -220,7 +220,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         return public_rows(self, schema, shape, MOST_CATEGORIES) if self._found else shape
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[BinnedRecords | Entries]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[BinnedRecords | CategoryEntries]:  # noqa: ARG002
         column = str(self.column)
         if self._found:
             return [entries_of(records.rows(self.used).column(0).to_pylist())]

@@ -17,7 +17,7 @@ from dither.queries.query import Field, Missing, Query, StatisticQuery
 from dither.queries.registry import Menu, query
 from dither.queries.tables import TableRecords
 from dither.queries.totals import no_bits
-from dither.queries.unbounded import MOST_ENTRIES, Entries
+from dither.queries.unbounded import MOST_ENTRIES, CategoryEntries
 from dither.queries.vectors import Histogram, column_names
 from dither.sources.column import Column, Shape, Table, columns_of, only_columns, read_bits, table_shape_of
 from dither.sources.entries import truths
@@ -220,7 +220,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         plan = super().plan(facts, dataclasses.replace(options, confidence=1 - missed))
         return dataclasses.replace(plan, confidence=options.level)  # type: ignore[type-var]
 
-    def read(self, data: Columns | EntriesData, shape: Shape) -> Table | Column | Entries:
+    def read(self, data: Columns | EntriesData, shape: Shape) -> Table | Column | CategoryEntries:
         if self._of_bits:
             columns = columns_of(only_columns(data, self.columns), read=truths)
             return Table([read_bits(one) for one in columns])
@@ -262,7 +262,9 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             raise InvalidArgument("query", self.name, accepted)
         return dataclasses.replace(shape, columns=len(self.used), names=self.used)
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Table | BinnedRecords | Entries]:
+    def select(
+        self, records: TableRecords, prepared: Prepared | None
+    ) -> Sequence[Table | BinnedRecords | CategoryEntries]:
         return [Table(records.steps(self.used))] if self._of_bits else self._bins.select(records, prepared)
 
     def missing_in(self, schema: Schema) -> Missing:

@@ -22,9 +22,10 @@ import numpy as np
 
 from dither.errors import ClusterLost, DitherError, InvalidArgument
 from dither.procedures.executor import Answers, Block, Output
-from dither.sandbox.pool import Sandbox, SandboxSettings
+from dither.sandbox.pool import Sandbox
 from dither.sandbox.programs import GivenProgram, as_program
 from dither.sandbox.schedule import Schedule, checked_seconds, moment_after_drawing, wait_until_planned
+from dither.typing import SandboxSettings
 
 if TYPE_CHECKING:
     import ray

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from dither.errors import InvalidArgument
 from dither.procedures.executor import Executor, Output, Trusted
-from dither.sandbox.pool import Sandbox, SandboxSettings
+from dither.sandbox.pool import Sandbox
 from dither.sandbox.programs import Executable, Function, GivenProgram
 from dither.sandbox.schedule import LEAD, LEAST_SLOT, checked_seconds
 
 if TYPE_CHECKING:
     from dither.sandbox.cluster import ClusterSettings
+    from dither.typing import SandboxSettings
 
 
 def open_executor(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     class Settings(TypedDict, total=False):
         """Settings with which a sandbox starts."""
 
-        kind: Required[Literal["function", "executable"]]
+        program_type: Required[Literal["function", "executable"]]
         source: str
         name: str
         arguments: list[str]
@@ -109,7 +109,7 @@ class Parent:
         if not settings["files"]:
             load_what_may_be_needed(settings["imports"])
         self.code: CodeType | None = None
-        if settings["kind"] == "function":
+        if settings["program_type"] == "function":
             self.code = compile(settings["source"], "<program>", "exec", dont_inherit=True)
         code = bytes.fromhex(settings["filter"])
         self.filter = _FilterProgram(len(code) // 8, code)
@@ -163,7 +163,7 @@ class Parent:
         _call("prctl", _SET_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
         os.setsid()  # else ``kill(0, ...)`` would reach the parent, which is of the same group
         place_descriptors(descriptors)
-        if not checking and settings["kind"] == "function":
+        if not checking and settings["program_type"] == "function":
             os.close(TEXT)
         own_namespaces()
         streams = copied_streams() if self.code is None else (-1, -1)
@@ -326,7 +326,7 @@ def load_block(content: ctypes.Array[ctypes.c_char]) -> Any:  # an array or a ta
     (length,) = struct.unpack_from("<I", view)
     header = json.loads(bytes(view[4 : 4 + length]))
     start = header["start"]
-    if header["kind"] == "arrow":
+    if header["format"] == "arrow":
         pyarrow = importlib.import_module("pyarrow")
         return pyarrow.ipc.open_stream(pyarrow.py_buffer(view[start : start + header["bytes"]])).read_all()
     numpy = importlib.import_module("numpy")

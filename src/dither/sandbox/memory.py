@@ -54,9 +54,9 @@ def encode(block: Block) -> bytes:
     """A block for a Python function: a header, then the bytes of an array or an Arrow stream."""
     if _is_arrow(block):
         stream = _arrow_stream(block)
-        return _with_header({"kind": "arrow", "bytes": len(stream)}, stream)
+        return _with_header({"format": "arrow", "bytes": len(stream)}, stream)
     array = np.ascontiguousarray(block)
-    return _with_header({"kind": "array", "dtype": array.dtype.str, "shape": list(array.shape)}, array.tobytes())
+    return _with_header({"format": "array", "dtype": array.dtype.str, "shape": list(array.shape)}, array.tobytes())
 
 
 def encode_csv(block: Block, columns: Sequence[str] | None) -> bytes:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypedDict
+from typing import Self
 
 import numpy as np
 
@@ -25,21 +25,6 @@ MIB = 1 << 20
 _STARTING_SECONDS = 120.0
 _DESTROYING_SECONDS = 0.05
 _KEEPERS = 4  # processes of the sandbox itself that count against the same limit
-
-
-class SandboxSettings(TypedDict, total=False):
-    """What ``Sandbox`` takes beside the program and its output."""
-
-    slot: float
-    cores: int | None
-    preload: Sequence[str]
-    example: Block | None
-    lead: float
-    memory_mib: int
-    scratch_mib: int
-    processes: int
-    visible: Sequence[str | os.PathLike[str]]
-    files: bool
 
 
 class _Core:

@@ -240,7 +240,7 @@ def _settings(task: Task, architecture: str) -> Settings:
     is_function = isinstance(task.program, Function)
     code = seccomp.assemble(seccomp.FUNCTION if is_function else seccomp.EXECUTABLE, architecture)
     settings: Settings = {
-        "kind": "function" if is_function else "executable",
+        "program_type": "function" if is_function else "executable",
         "filter": code.hex(),
         "paths": bubblewrap.package_paths(),
         "devices": list(bubblewrap.DEVICES),

@@ -239,7 +239,7 @@ def derivation(asked: TablePlan, stored: StoredHistogram) -> Derivation | None:
 
 
 @dataclass(frozen=True)
-class Family:
+class CountedBins:
     """Counting queries: which records are counted at all, and the queries about bins of a column, if it is several."""
 
     conditions: tuple[Predicate, ...]
@@ -261,25 +261,25 @@ class Family:
         return ((True,),) if self.several is None else self.several.bins_of_queries()
 
 
-def _is_small(asked: TablePlan, family: Family, bins: int) -> bool:
+def _is_small(asked: TablePlan, family: CountedBins, bins: int) -> bool:
     """Whether what a stored histogram says of all queries and groups is quickly worked out: by public facts."""
     own = 1 if family.domain is None else len(family.domain.bin_labels)
     return max(bins, own) * family.size * (asked.groups or 1) <= MOST_CELLS
 
 
-def _family(asked: TablePlan) -> Family | None:
+def _family(asked: TablePlan) -> CountedBins | None:
     conditions = () if asked.predicate is None else _conjuncts(asked.predicate)
     if isinstance(asked.query, Count):
         flag = asked.query.column
         if flag is None:
-            return Family(conditions)
+            return CountedBins(conditions)
         true: Predicate = Compare(flag, "=", 1)
         declared = asked.schema.columns[flag]
         if isinstance(declared, Boolean) and declared.missing == 1 and not declared.drops_nulls:
             true = Either((true, Missing(flag)))
-        return Family((*conditions, true))
+        return CountedBins((*conditions, true))
     if isinstance(asked.query, CountingQueries) and asked.query.domain is not None:
-        return Family(conditions, asked.query)
+        return CountedBins(conditions, asked.query)
     return None
 
 
@@ -314,7 +314,7 @@ def _planned_again(schema: Schema, stored: StoredHistogram, predicate: Predicate
 
 
 def _derived(
-    asked: TablePlan, stored: StoredHistogram, planned: TablePlan, family: Family, own: tuple[Predicate, ...]
+    asked: TablePlan, stored: StoredHistogram, planned: TablePlan, family: CountedBins, own: tuple[Predicate, ...]
 ) -> Derivation | None:
     prepared, histogram = planned.released_by, planned.query
     if not isinstance(prepared, ScaledVector) or not isinstance(histogram, Histogram):
@@ -331,7 +331,8 @@ def _derived(
         return None
     placed = _placed(schema, histogram, family, own, keys)
     groups = []
-    for key in keys or [None]:
+    each: Sequence[str | None] = keys or (None,)
+    for key in each:
         places = placed.all_places() if key is None else placed.places_of(key)
         if places is None:
             return None
@@ -410,7 +411,7 @@ class _Placed:
 
 
 def _placed(
-    schema: Schema, histogram: Histogram, family: Family, conditions: tuple[Predicate, ...], keys: Sequence[str]
+    schema: Schema, histogram: Histogram, family: CountedBins, conditions: tuple[Predicate, ...], keys: Sequence[str]
 ) -> _Placed:
     """All values of the column, by those that neither edges nor conditions nor keys of groups tell apart."""
     column, domain = str(histogram.column), family.domain

@@ -20,7 +20,7 @@ from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields, suggested
+from dither.borders import MISSING, OBJECT, Mistake, Model, first_mistake, given_fields, suggested
 from dither.errors import InvalidArgument, InvalidText
 from dither.plain import Json
 from dither.privacy import Budget
@@ -267,10 +267,10 @@ class _SchemaReader:
         try:
             return model.model_validate(self.contents)
         except ValidationError as refused:
-            problem = first_problem(refused, self.contents)
+            problem = first_mistake(refused, self.contents)
         raise self._refused(problem)
 
-    def _refused(self, problem: Problem) -> InvalidText:
+    def _refused(self, problem: Mistake) -> InvalidText:
         """What the model found, at its line: a key that is unknown, or a value that can't be."""
         *above, key = problem.path
         if problem.fields and (key in _ANY_OPTION and above[:1] == ["columns"]):

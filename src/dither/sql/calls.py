@@ -167,7 +167,7 @@ class CallReader:
         name = words.take()
         words.take()
         arguments: list[Argument] = []
-        while words.here.kind is not TokenType.R_PAREN:
+        while words.here.type is not TokenType.R_PAREN:
             if arguments and not words.took(","):
                 raise self._inside(name)
             arguments.append(self._argument(name, arguments))
@@ -178,7 +178,7 @@ class CallReader:
                 if not words.took(expected):
                     raise words.problem(words.here, _WITHIN)
             within = self._any_column(name) if self.scope.any_column else self.column()
-            if words.here.kind is not TokenType.R_PAREN or not within.is_column:
+            if words.here.type is not TokenType.R_PAREN or not within.is_column:
                 raise words.problem(words.here, _WITHIN)
             end = words.take().end
         return Call(words, name, tuple(arguments), within, end)
@@ -187,7 +187,7 @@ class CallReader:
         """The name of a declared column."""
         words = self.words
         word = words.take()
-        if words.here.kind is TokenType.DOT:
+        if words.here.type is TokenType.DOT:
             raise words.problem_at(word.start, words.following.end, "a column is named without its table")
         if not word.is_name:
             raise words.problem(word, f"the name of a column is expected here; {self.supported}")
@@ -207,22 +207,22 @@ class CallReader:
     def _argument(self, name: Word, before: list[Argument]) -> Argument:
         words = self.words
         here = words.here
-        if here.is_name and words.following.kind in _GIVES:
+        if here.is_name and words.following.type in _GIVES:
             words.take()
             words.take()
             value = self._value(name, here.text)
             return Argument(value, here.start, words.last_end, field=here.text.lower())
         if before and before[-1].field is not None:
             raise words.problem(here, f"behind {before[-1].field} write other fields by name: field => value")
-        if here.kind is TokenType.STAR:
+        if here.type is TokenType.STAR:
             words.take()
             return Argument(STAR, here.start, here.end)
-        if here.kind is TokenType.L_BRACKET:
+        if here.type is TokenType.L_BRACKET:
             numbers = self._list(name, lambda: self._number(name))
             return Argument(numbers, here.start, words.last_end)
         if self.scope.any_column:
             return self._any_column(name)
-        if here.is_name and here.upper not in RESERVED and words.following.kind is not TokenType.L_PAREN:
+        if here.is_name and here.upper not in RESERVED and words.following.type is not TokenType.L_PAREN:
             return self.column()
         return Argument(self._number(name), here.start, words.last_end)
 
@@ -230,16 +230,16 @@ class CallReader:
         """Everything up to a comma or bracket: a number if it is one, else the name of a column."""
         words = self.words
         place, first = words.place, words.here
-        if first.kind in _SIGNS or first.kind in (TokenType.DOT, TokenType.NUMBER):
+        if first.type in _SIGNS or first.type in (TokenType.DOT, TokenType.NUMBER):
             number = self._number_or_none()
-            if number is not None and words.here.kind in _ENDS:
+            if number is not None and words.here.type in _ENDS:
                 return Argument(number, first.start, words.last_end)
             words.back_to(place)
         if first.is_quoted:
             words.take()
-        while not first.is_quoted and words.here.kind not in (*_ENDS, *_NO_NAME) and not words.is_done:
+        while not first.is_quoted and words.here.type not in (*_ENDS, *_NO_NAME) and not words.is_done:
             words.take()
-        if words.here.kind not in _ENDS or words.is_done or words.here is first:
+        if words.here.type not in _ENDS or words.is_done or words.here is first:
             raise self._inside(name)
         text = first.text if first.is_quoted else words.text[first.start : words.last_end]
         return Argument(ColumnName(text), first.start, words.last_end)
@@ -248,12 +248,12 @@ class CallReader:
         """What a field is given: a number, a text, true, false, or a list of them (of pairs, for bounds)."""
         words = self.words
         here = words.here
-        if here.kind is TokenType.L_BRACKET:
+        if here.type is TokenType.L_BRACKET:
             return self._list(name, lambda: self._value(name, field))
-        if here.kind is TokenType.STRING:
+        if here.type is TokenType.STRING:
             return words.take().text
-        if here.kind in (TokenType.TRUE, TokenType.FALSE):
-            return words.take().kind is TokenType.TRUE
+        if here.type in (TokenType.TRUE, TokenType.FALSE):
+            return words.take().type is TokenType.TRUE
         if here.is_name and here.upper not in RESERVED:
             raise words.problem(here, f"write a value of {field}: a number, 'text', true, false, or [a, list]")
         return self._number(name)
@@ -262,7 +262,7 @@ class CallReader:
         words = self.words
         words.take()
         values: list[Given] = []
-        while words.here.kind is not TokenType.R_BRACKET:
+        while words.here.type is not TokenType.R_BRACKET:
             if values and not words.took(","):
                 raise self._inside(name)
             values.append(read())
@@ -282,7 +282,7 @@ class CallReader:
         if not sign:
             words.took("+")
         point = "0." if words.took(".") else ""
-        if words.here.kind is not TokenType.NUMBER:
+        if words.here.type is not TokenType.NUMBER:
             return None
         word = words.take()
         try:

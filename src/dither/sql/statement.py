@@ -174,7 +174,7 @@ class _StatementReader:
         return Statement(self.words.text, self.words.argument, tuple(self.items))
 
     def _end(self) -> None:
-        if self.words.here.kind is TokenType.SEMICOLON and not self.words.is_done:
+        if self.words.here.type is TokenType.SEMICOLON and not self.words.is_done:
             self.words.take()
             if not self.words.is_done:
                 raise self.words.problem(self.words.here, "write one statement")
@@ -195,11 +195,11 @@ class _StatementReader:
     def _item(self) -> None:
         words = self.words
         first = words.here
-        if first.kind is TokenType.STAR:
+        if first.type is TokenType.STAR:
             raise words.problem(first, f"records are never released; {self.supported}")
-        if not first.is_name or (first.upper in RESERVED and words.following.kind is not TokenType.L_PAREN):
+        if not first.is_name or (first.upper in RESERVED and words.following.type is not TokenType.L_PAREN):
             raise self.calls.unexpected("a function of a column is expected here")
-        if words.following.kind is not TokenType.L_PAREN:
+        if words.following.type is not TokenType.L_PAREN:
             self.listed.append((self._column(), first))
             self._alias()
             return
@@ -216,7 +216,7 @@ class _StatementReader:
 
     def _no_more(self, call: Call) -> None:
         here = self.words.here
-        if here.text.upper() in _OPERATORS and not here.is_quoted and here.kind is not TokenType.STRING:
+        if here.text.upper() in _OPERATORS and not here.is_quoted and here.type is not TokenType.STRING:
             raise self.words.problem(here, f"arithmetic with {call.name.text} is not supported; {self.supported}")
 
     def _alias(self) -> str | None:
@@ -235,13 +235,13 @@ class _StatementReader:
     def _table(self) -> None:
         words = self.words
         word = words.take()
-        if word.kind is TokenType.L_PAREN:
+        if word.type is TokenType.L_PAREN:
             raise words.problem(words.here, f"a subquery is not supported; {self.supported}")
         wanted = self.table
         same = word.text == wanted or (not word.is_quoted and word.text.lower() == wanted.lower())
-        if not word.is_name or not same or words.here.kind in (TokenType.DOT, TokenType.L_PAREN):
+        if not word.is_name or not same or words.here.type in (TokenType.DOT, TokenType.L_PAREN):
             raise words.problem(word, f"unknown table; the registered one is {wanted}")
-        if words.here.kind is TokenType.COMMA:
+        if words.here.type is TokenType.COMMA:
             raise words.problem(words.here, f"a join is not supported; {self.supported}")
         if words.here.upper == "AS" or (words.here.is_name and words.here.upper not in RESERVED):
             raise words.problem(words.here, f"another name for the table is not supported; {self.supported}")
@@ -250,11 +250,11 @@ class _StatementReader:
         words = self.words
         start, end, depth = words.here.start, words.here.start, 0
         while not words.is_done and not (
-            depth == 0 and (words.here.upper in _AFTER_WHERE or words.here.kind is TokenType.SEMICOLON)
+            depth == 0 and (words.here.upper in _AFTER_WHERE or words.here.type is TokenType.SEMICOLON)
         ):
             if words.here.upper in CLAUSES and words.here.upper not in ("LEFT", "RIGHT", "ON", "FULL"):
                 raise self.calls.unexpected("")
-            depth += (words.here.kind is TokenType.L_PAREN) - (words.here.kind is TokenType.R_PAREN)
+            depth += (words.here.type is TokenType.L_PAREN) - (words.here.type is TokenType.R_PAREN)
             end = words.take().end
         if end == start:
             raise words.problem(words.here, "a condition is expected behind WHERE")
@@ -271,7 +271,7 @@ class _StatementReader:
         seen: set[str] = set()
         while True:
             word = self.words.here
-            if not word.is_name or word.upper in RESERVED or self.words.following.kind is TokenType.L_PAREN:
+            if not word.is_name or word.upper in RESERVED or self.words.following.type is TokenType.L_PAREN:
                 raise self.calls.unexpected("the name of a column is expected behind GROUP BY")
             name = self._column()
             if name in seen:

@@ -23,24 +23,24 @@ class Word:
     """One word: what it says, whether it was quoted, and where it stands."""
 
     text: str
-    kind: TokenType
+    type: TokenType
     start: int
     end: int
 
     @property
     def upper(self) -> str:
         """The word for comparison with keywords; nothing for quoted ones."""
-        return "" if self.kind in (TokenType.IDENTIFIER, TokenType.STRING) else self.text.upper()
+        return "" if self.type in (TokenType.IDENTIFIER, TokenType.STRING) else self.text.upper()
 
     @property
     def is_quoted(self) -> bool:
         """True for a name in double quotes."""
-        return self.kind is TokenType.IDENTIFIER
+        return self.type is TokenType.IDENTIFIER
 
     @property
     def is_name(self) -> bool:
         """True if it can name something."""
-        return self.is_quoted or (self.kind is not TokenType.STRING and _NAME.match(self.text) is not None)
+        return self.is_quoted or (self.type is not TokenType.STRING and _NAME.match(self.text) is not None)
 
 
 class Words:
@@ -69,9 +69,9 @@ class Words:
     def _check_depth(self) -> None:
         depth = 0
         for word in self._words:
-            if word.kind in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE):
+            if word.type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE):
                 depth += 1
-            elif word.kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
+            elif word.type in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
                 depth -= 1
             if depth > DEEPEST:
                 raise self.problem(word, f"write at most {DEEPEST} brackets inside each other")

@@ -27,7 +27,7 @@ SLACK = 1.0 + 2.0**-30
 
 
 @dataclass(frozen=True)
-class Facts:
+class ClaimedFacts:
     """All that is claimed about one dataset, in grid steps; as private as the dataset."""
 
     values: tuple[int, ...]
@@ -41,16 +41,16 @@ class Facts:
 
 def facts_of(
     statistic: Statistic[Data] | VectorStatistic[Data], data: Data, rungs: int, betas: Sequence[Fraction]
-) -> Facts:
+) -> ClaimedFacts:
     """What the statistic says about a dataset."""
     values, failed = tuple(int(one) for one in statistic.numbers(data)), statistic.fails(data)
     single = statistic.single
     if isinstance(statistic, HasNormLadder):
-        return Facts(values, failed, *_structure(statistic.norm_ladder(data), rungs, betas))
+        return ClaimedFacts(values, failed, *_structure(statistic.norm_ladder(data), rungs, betas))
     if single is None:
-        return Facts(values, failed)
+        return ClaimedFacts(values, failed)
     ladder = single.ladder(data)
-    return Facts(
+    return ClaimedFacts(
         values,
         failed,
         *_structure(ladder, rungs, betas),
@@ -67,7 +67,10 @@ def _structure(ladder: Ladder, rungs: int, betas: Sequence[Fraction]) -> tuple[t
 
 
 def refuted(
-    statistic: Statistic[Data] | VectorStatistic[Data], here: Facts, there: Facts, betas: Sequence[Fraction]
+    statistic: Statistic[Data] | VectorStatistic[Data],
+    here: ClaimedFacts,
+    there: ClaimedFacts,
+    betas: Sequence[Fraction],
 ) -> str | None:
     """The first claim that a pair of neighbours refutes, with its numbers; None: all hold on this pair."""
     if isinstance(statistic, VectorStatistic):
@@ -109,7 +112,7 @@ def _broken_global(statistic: Statistic[Data], move: _Move) -> Iterator[str]:
         yield f"global sensitivity: {move.text}, which is more than {move.in_units(statistic.global_sensitivity)}"
 
 
-def _broken_levels(statistic: Statistic[Data], move: _Move, here: Facts, there: Facts) -> Iterator[str]:
+def _broken_levels(statistic: Statistic[Data], move: _Move, here: ClaimedFacts, there: ClaimedFacts) -> Iterator[str]:
     if not isinstance(statistic, HasLevels) or here.level is None or there.level is None:
         return
     levels = statistic.level_function().levels
@@ -120,7 +123,7 @@ def _broken_levels(statistic: Statistic[Data], move: _Move, here: Facts, there: 
         yield f"levels: one change leads from level {here.level} to level {there.level}, which are not related"
 
 
-def _broken_local(statistic: Statistic[Data], move: _Move, here: Facts, there: Facts) -> Iterator[str]:
+def _broken_local(statistic: Statistic[Data], move: _Move, here: ClaimedFacts, there: ClaimedFacts) -> Iterator[str]:
     if not isinstance(statistic, HasLocalSensitivity) or here.local is None or there.local is None:
         return
     (proxy, own), (next_proxy, other) = here.local, there.local
@@ -134,7 +137,7 @@ def _broken_local(statistic: Statistic[Data], move: _Move, here: Facts, there: F
         yield f"change of the local sensitivity: one change moves it {by}"
 
 
-def _broken_ladder(move: _Move, here: Facts, there: Facts) -> Iterator[str]:
+def _broken_ladder(move: _Move, here: ClaimedFacts, there: ClaimedFacts) -> Iterator[str]:
     if here.rungs and move.moved > here.rungs[0]:
         yield f"ladder: {move.text}, and rung 0 is {move.in_units(here.rungs[0])}"
     for k, (own, above) in enumerate(zip(here.rungs, there.rungs[1:], strict=False)):
@@ -142,7 +145,7 @@ def _broken_ladder(move: _Move, here: Facts, there: Facts) -> Iterator[str]:
             yield f"ladder: rung {k} is {move.in_units(own)} here, and rung {k + 1} there is {move.in_units(above)}"
 
 
-def _broken_smooth(move: _Move, here: Facts, there: Facts, betas: Sequence[Fraction]) -> Iterator[str]:
+def _broken_smooth(move: _Move, here: ClaimedFacts, there: ClaimedFacts, betas: Sequence[Fraction]) -> Iterator[str]:
     for beta, own, other in zip(betas, here.smooth, there.smooth, strict=False):
         at = f"at beta = {float(beta):g}"
         if move.moved > own * SLACK:
@@ -153,7 +156,7 @@ def _broken_smooth(move: _Move, here: Facts, there: Facts, betas: Sequence[Fract
 
 
 def _broken_norms(
-    statistic: VectorStatistic[Data], here: Facts, there: Facts, betas: Sequence[Fraction]
+    statistic: VectorStatistic[Data], here: ClaimedFacts, there: ClaimedFacts, betas: Sequence[Fraction]
 ) -> Iterator[str]:
     moves = [abs(a - b) for a, b in zip(here.values, there.values, strict=True)]
     parts = [Fraction(one, max(most, 1)) for one, most in zip(moves, statistic.global_sensitivities, strict=True)]
@@ -296,7 +299,7 @@ class GraphMoves:
 
 
 @dataclass(frozen=True)
-class Listed(Generic[Dataset]):
+class ListedSpace(Generic[Dataset]):
     """Datasets and neighbours that are listed one by one."""
 
     datasets: Sequence[Dataset]
@@ -324,7 +327,7 @@ class Listed(Generic[Dataset]):
         return draws.among(list(self.neighbours(here)) or [here])
 
 
-Space: TypeAlias = Moves | GraphMoves | Listed[Any]  # listed datasets are the owner's own
+Space: TypeAlias = Moves | GraphMoves | ListedSpace[Any]  # listed datasets are the owner's own
 
 
 class Neighbourhood(Protocol[Dataset]):

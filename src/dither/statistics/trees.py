@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dither.kernels.cuts import edge_connectivity, glued
-from dither.kernels.thresholds import Thresholds
+from dither.kernels.thresholds import WeightThresholds
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sources.graph import Graph, GraphShape
@@ -72,9 +72,9 @@ class SpanningForestCost(Statistic[Graph]):
             self._thresholds(data).sensitivity_at_distance, self.global_sensitivity, top=self.connectivity, first=4
         )
 
-    def _thresholds(self, data: Graph) -> Thresholds:
+    def _thresholds(self, data: Graph) -> WeightThresholds:
         vertices, a, b = glued(data.vertices, *data.edges.T)
-        return Thresholds(vertices, a, b, data.weight_steps(self.weights), self.global_sensitivity)
+        return WeightThresholds(vertices, a, b, data.weight_steps(self.weights), self.global_sensitivity)
 
 
 @dataclass(frozen=True)

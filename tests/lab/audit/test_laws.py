@@ -24,7 +24,7 @@ from dither_lab.audit.enumeration import datasets
 from dither_lab.audit.exhaustive import privacy, structures
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.facts import Enumerated, Published, smooth_bound
-from dither_lab.audit.laws.outputs import Listed, MixtureLaw, Noisy
+from dither_lab.audit.laws.outputs import ListedDistribution, MixtureLaw, Noisy
 from dither_lab.audit.laws.registry import law_named, law_of, registered
 from dither_lab.audit.laws.tails import tail_of
 from dither_lab.audit.laws_and_losses import LAWS
@@ -269,7 +269,7 @@ def test_tails_are_integrals_of_the_densities(law):
 def test_distributions_count_everything_once():
     """What lies below, at and above a place adds up to one, for listed, noisy and mixed numbers."""
     noisy = Noisy(3, 1.7, 0, 8)
-    listed = Listed(noisy.chances())
+    listed = ListedDistribution(noisy.chances())
     mixed = MixtureLaw([(0.25, noisy), (0.75, Noisy(2, 0.5, 0, 8, tail_of(LAWS[1])))])
     for place in range(-1, 10):
         assert noisy.below(place) == pytest.approx(listed.below(place), abs=1e-14)

@@ -18,7 +18,7 @@ from dither.errors import InvalidArgument
 from dither.interfaces.cli.main import main
 from dither_lab.bench import peers as peers_module
 from dither_lab.bench.areas import AREAS, area_of
-from dither_lab.bench.design import Area, Asked, Comparison, Data, Effort, Way
+from dither_lab.bench.design import Area, Asked, Comparison, Data, MeasuringEffort, Way
 from dither_lab.bench.explanations import EXPLANATIONS, UNEXPLAINED, why
 from dither_lab.bench.intervals import Figure, figure, growth, ratio
 from dither_lab.bench.page import page
@@ -95,7 +95,7 @@ def comparison(name: str = "echo", **more: object) -> Comparison:
         "others": (Way("dither", "echo", "twice as far", {"shift": 2.0}), Way("Gone", "echo")),
         "measures": ("error",),
         "score": distance,
-        "effort": Effort(3, 2, 0.1),
+        "effort": MeasuringEffort(3, 2, 0.1),
     }
     return Comparison(name=name, **(given | more))
 
@@ -172,7 +172,7 @@ def test_times_memory_and_growth(fake, clock, seconds):
             measures=("time", "memory") if size == 100 else ("time",),
             series="busy",
             size=size,
-            effort=Effort(3, 3, 1.0),
+            effort=MeasuringEffort(3, 3, 1.0),
         )
         for size in (1, 10, 100)
     ]

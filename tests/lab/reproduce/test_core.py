@@ -18,8 +18,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     Verdict,
@@ -143,7 +143,9 @@ def test_rules_say_what_holds_why_and_how_often_chance_decides():
 
 def test_counterfactuals_change_what_they_name_and_nothing_else():
     """Factors, powers, values and series of another name; the other points stay."""
-    points = Points([*line(None), Point("z", "a", 1.0, intervals.exact(5)), Point("z", "b", 1.0, intervals.exact(7))])
+    points = MeasuredPoints(
+        [*line(None), Point("z", "a", 1.0, intervals.exact(5)), Point("z", "b", 1.0, intervals.exact(7))]
+    )
     assert times("y", by=3)(points).of("y").ys.tolist() == [6, 3, 1.5]
     assert power("y", of=1.0)(points).of("y").ys.tolist() == [2, 2, 2]
     assert put("y", 9.0, last=True)(points).of("y").ys.tolist() == [2, 1, 9]
@@ -157,7 +159,7 @@ def test_counterfactuals_change_what_they_name_and_nothing_else():
 
 def test_points_are_found_by_quantity_series_and_place():
     """By rising x; what is not there is an error."""
-    points = Points(reversed(line(None)))
+    points = MeasuredPoints(reversed(line(None)))
     assert points.of("y", "line").xs.tolist() == [1, 2, 4]
     assert points.at("y", "line", 2).value == 1
     assert points.series("y") == ["line"]

@@ -27,7 +27,7 @@ from dither_lab.reproduce import (
     v17,
     v17_alternatives,
 )
-from dither_lab.reproduce.experiment import TIMED, Points, Setting, Verdict
+from dither_lab.reproduce.experiment import TIMED, MeasuredPoints, Setting, Verdict
 from dither_lab.reproduce.intervals import exact
 from dither_lab.reproduce.run import experiments, run
 
@@ -51,7 +51,7 @@ def stand_ins():
 
 def timeless(points):
     """Every time a millisecond: what was measured depends on the machine."""
-    return Points(replace(p, y=exact(1.0)) if p.quantity == "time" else p for p in points)
+    return MeasuredPoints(replace(p, y=exact(1.0)) if p.quantity == "time" else p for p in points)
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda one: f"{one.paper}-{one.key}")

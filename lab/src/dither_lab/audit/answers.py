@@ -13,7 +13,7 @@ from dither.sensitivity.reachable import ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.attacks import HistogramAttack, LikelihoodRatio
-from dither_lab.audit.blackbox import FAILURE, Attack, Finding, Sampler, audit
+from dither_lab.audit.blackbox import FAILURE, Attack, BlackBoxFinding, Sampler, audit
 from dither_lab.audit.laws.registry import Answer, law_of, published
 
 
@@ -95,7 +95,7 @@ def examine(
     samples: int,
     known: Prepared | None = None,
     failure_probability: float = FAILURE,
-) -> Finding:
+) -> BlackBoxFinding:
     """Audit what a mechanism claims on one pair of neighbouring datasets.
 
     known: an honest mechanism whose exact laws say where to look; then the likelihood-ratio attack tests every run.

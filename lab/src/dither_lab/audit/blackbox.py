@@ -72,7 +72,7 @@ class Attack(ABC):
 
 
 @dataclass(frozen=True)
-class Finding:
+class BlackBoxFinding:
     """What an audit of one pair of neighbours found.
 
     With probability at least ``1 - failure_probability`` the mechanism is not ``(e, delta)``-private for any e below
@@ -103,7 +103,7 @@ def audit(
     attacks: Sequence[Attack],
     samples: int,
     failure_probability: float = FAILURE,
-) -> Finding:
+) -> BlackBoxFinding:
     """Attack a mechanism on one pair of neighbours.
 
     Guarantee  ``lower_bound`` exceeds the true epsilon at the claimed delta with at most ``failure_probability``.
@@ -136,7 +136,7 @@ def audit(
 
 def _tested(
     events: list[Event], here: Outputs, there: Outputs, claimed: Loss, samples: int, failure_probability: float
-) -> Finding:
+) -> BlackBoxFinding:
     best, name = 0.0, "none"
     for event in events:
         likely, rare = (there, here) if event.reverse else (here, there)
@@ -150,7 +150,7 @@ def _tested(
         )
         if bound > best:
             best, name = bound, event.name
-    return Finding(claimed, best, failure_probability, samples, name, best > claimed.epsilon)
+    return BlackBoxFinding(claimed, best, failure_probability, samples, name, best > claimed.epsilon)
 
 
 def epsilon_bound(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dither.accounting.capacity import queries_within
-from dither.accounting.cascades import Cascade, Step, Tested
+from dither.accounting.cascades import CascadeComposition, Step, Tested
 from dither.accounting.composition import advanced, basic, compose, heterogeneous, optimal
 from dither.accounting.concentrated import gaussian_epsilon, gaussian_rho, zcdp_epsilon
 from dither.errors import NotProved
@@ -328,6 +328,6 @@ def _cascades(effort: Effort) -> Evidence:  # noqa: ARG001
         Tested(Step(test.epsilon, test.delta), Step(Fraction(e).limit_denominator(100)))
         for test, e in zip(tests, releases, strict=True)
     ]
-    claimed = Cascade(tuple(parts)).loss
+    claimed = CascadeComposition(tuple(parts)).loss
     kept = cascade_delta(tests, releases, claimed.epsilon) <= claimed.delta * (1 + 1e-9)
     return Evidence(kept, claimed, None, claimed.epsilon if kept else None, 27**2)

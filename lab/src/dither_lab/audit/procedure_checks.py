@@ -267,7 +267,7 @@ def _blocks(sampling: Any) -> Callable[[Effort], Evidence]:
 
 def _composed(effort: Effort) -> Evidence:  # noqa: ARG001
     """Public plans at many losses: what their parts spend together, exactly, fits into what is charged."""
-    from dither.procedures.regression import Model  # noqa: PLC0415
+    from dither.procedures.regression import RegressionFacts  # noqa: PLC0415
     from dither.queries.clusters import GaussianMixture, KMeans, PointFacts  # noqa: PLC0415
     from dither.queries.plan import Options  # noqa: PLC0415
     from dither.queries.regression import ModelFacts, Regression  # noqa: PLC0415
@@ -276,7 +276,7 @@ def _composed(effort: Effort) -> Evidence:  # noqa: ARG001
     for epsilon, delta in product((1.0, 3.7, 9.0), (1e-6, 0.01)):
         loss = Loss(epsilon, delta)
         options = Options(loss, confidence=Fraction(19, 20))
-        model = ModelFacts(Model(200_000, 1, intercept=True), ("intercept", "x"))
+        model = ModelFacts(RegressionFacts(200_000, 1, intercept=True), ("intercept", "x"))
         plans: list[Any] = [Regression(method=method).plan(model, options) for method in ("auto", "shortcut", "robust")]
         points = PointFacts(50_000, 2)
         plans += [query(k=3, bounds=(0, 1)).plan(points, options) for query in (KMeans, GaussianMixture)]

@@ -19,7 +19,7 @@ from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin
 from dither.procedures.plans import LocationPlan, ProcedurePlan, RangePlan, ScalePlan, TrimmedPlan
-from dither.procedures.unbounded import SHIFTS, CoarseScale, Proposal, ScaleStep, octave
+from dither.procedures.unbounded import SHIFTS, CoarseScale, ScaleStep, TestedProposal, octave
 
 REFUSED = "refused"
 
@@ -167,7 +167,7 @@ def _scale_law(law: Mixed, step: ScaleStep, data: Ordered) -> None:
         law.add("log", passed, math.log2(distance), float(step.width / step.release))
 
 
-def cascade_chance(step: Proposal, data: Ordered) -> float:
+def cascade_chance(step: TestedProposal, data: Ordered) -> float:
     """The probability that some test of a step passes."""
     return 1.0 - math.prod(1.0 - step.test.chance(margin) for margin in step.margins(data))
 

@@ -67,7 +67,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Effort:
+class MeasuringEffort:
     """Rounds (each on the next dataset), the most answers in each, and the most seconds for them."""
 
     rounds: int = 5
@@ -95,7 +95,7 @@ class Comparison:
     """Of the score."""
     centre: str = "mean"
     """Errors of several datasets: "mean" or "median"."""
-    effort: Effort = Effort()
+    effort: MeasuringEffort = MeasuringEffort()
     asked: tuple[Asked, ...] = ()
     clock: str | None = None
     """"wall" where the work is done by other processes; else the clock of the run counts."""

@@ -28,8 +28,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     agrees,
@@ -115,7 +115,7 @@ def _relative(setting: Setting) -> Iterator[Point]:
             yield Point("exp(-lt/2)", f"t = {t:g}", down, exact(2 * math.exp(-down * t / 2)))
 
 
-def _largest_gap(points: Points, one: str, other: str) -> float:
+def _largest_gap(points: MeasuredPoints, one: str, other: str) -> float:
     return max(
         abs(a.y.value / b.y.value - 1)
         for name in points.series(one)
@@ -123,13 +123,13 @@ def _largest_gap(points: Points, one: str, other: str) -> float:
     )
 
 
-def _judge_proposition(points: Points) -> Judged:
+def _judge_proposition(points: MeasuredPoints) -> Judged:
     gap = max(_largest_gap(points, one, "Proposition 12") for one in ("LLS / Laplace", "ours / Laplace"))
     ours = f"Algorithm 1 and our ladder of levels give the formula; largest relative difference {short(gap)}"
     return settle(gap < 1e-3, ours, "the formula does not describe the algorithm")
 
 
-def _judge_break_even(points: Points) -> Judged:
+def _judge_break_even(points: MeasuredPoints) -> Judged:
     far = _largest_gap(points, "exp(-lt/2)", "Proposition 12")
     depths = {}
     for name in points.series("LLS / Laplace"):
@@ -148,7 +148,7 @@ def _judge_break_even(points: Points) -> Judged:
     )
 
 
-def _draw_relative(figure: Figure, points: Points) -> None:
+def _draw_relative(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = panels = drawing.panels(figure, ["Noise of LLS over that of Laplace (Figure 2)"])
     drawing.lines(ax, points, "LLS / Laplace")
     for index, name in enumerate(points.series("exp(-lt/2)")):
@@ -163,7 +163,7 @@ def _draw_relative(figure: Figure, points: Points) -> None:
 
 
 @functools.cache
-def salary_sums(setting: Setting) -> Points:
+def salary_sums(setting: Setting) -> MeasuredPoints:
     """Noise and time of LLS and SS on the chain of datasets, for k = 10% .. 100% of n."""
     pay, _ = salaries()
     pay = pay if setting.size != "tiny" else pay[:: len(pay) // 2000]
@@ -192,10 +192,10 @@ def salary_sums(setting: Setting) -> Points:
         found.append(Point("time", "SS", x, processor(climbed, rounds, own, level, known.t / 2)))
     once = processor(lambda: descended(own, known.growth, exception=True), min(rounds, 3))
     found += [Point("time", "LLS, whole descent of Algorithm 1", tenth / 10, once) for tenth in (1, 10)]
-    return Points(found)
+    return MeasuredPoints(found)
 
 
-def ratios(points: Points, quantity: str, one: str, other: str) -> list[float]:
+def ratios(points: MeasuredPoints, quantity: str, one: str, other: str) -> list[float]:
     """One series over another, place by place."""
     there = {p.x: p.y.value for p in points.of(quantity, other)}
     return [p.y.value / there[p.x] for p in points.of(quantity, one) if p.x in there]
@@ -207,7 +207,7 @@ def span(values: Sequence[float]) -> str:
     return short(low) if math.isclose(low, high, rel_tol=0.02) else f"{short(low)} to {short(high)}"
 
 
-def _judge_close(points: Points) -> Judged:
+def _judge_close(points: MeasuredPoints) -> Judged:
     plain, printed = ratios(points, "noise", PLAIN, "SS"), ratios(points, "noise", PRINTED, "SS")
     laplace = ratios(points, "noise", PRINTED, "Laplace")
     ours = (
@@ -225,7 +225,7 @@ def _judge_close(points: Points) -> Judged:
     )
 
 
-def _judge_time(points: Points) -> Judged:
+def _judge_time(points: MeasuredPoints) -> Judged:
     lls = max(p.y.high for p in points.of("time", "LLS (ours)"))
     whole = points.of("time", "LLS, whole descent of Algorithm 1")[0].y
     ss = max(p.y.high for p in points.of("time", "SS"))
@@ -241,7 +241,7 @@ def _judge_time(points: Points) -> Judged:
     )
 
 
-def _judge_ladders_elsewhere(points: Points) -> Judged:
+def _judge_ladders_elsewhere(points: MeasuredPoints) -> Judged:
     ratio = ratios(points, "noise", "LF (ladder mechanism)", PLAIN)
     useless = min(ratios(points, "noise", "LF (ladder mechanism)", "Laplace")) >= 1
     return settle(
@@ -251,7 +251,7 @@ def _judge_ladders_elsewhere(points: Points) -> Judged:
     )
 
 
-def _draw_salaries(figure: Figure, points: Points) -> None:
+def _draw_salaries(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Noise, dollars (Figure 3)", "Processor time, ms"])
     order = [*points.series("noise"), *points.series("time")]
     drawing.lines(left, points, "noise", order=order, wide=["SS"])
@@ -267,7 +267,7 @@ EDGE_EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.2)
 
 
 @functools.cache
-def edge_counts(setting: Setting) -> Points:
+def edge_counts(setting: Setting) -> MeasuredPoints:
     """Noise and time for the edges of a subgraph of 100 vertices, under two relations."""
     whole, _ = friendships()
     chosen = connected_subgraph(100, 19)
@@ -297,7 +297,7 @@ def edge_counts(setting: Setting) -> Points:
     found.append(
         Point("time", "SS", 100, processor(lambda: _membership_ladder(whole, chosen.vertices).smooth(half), rounds))
     )
-    return Points(found)
+    return MeasuredPoints(found)
 
 
 def _joined(whole: Any, members: np.ndarray) -> np.ndarray:
@@ -325,7 +325,7 @@ def _membership_ladder(whole: Any, members: np.ndarray) -> Ladder:
     return Ladder(rungs, int(degrees.max()), top=int(degrees.max()))
 
 
-def _judge_edges(points: Points) -> Judged:
+def _judge_edges(points: MeasuredPoints) -> Judged:
     plain, printed = ratios(points, "one vertex", PLAIN, "SS"), ratios(points, "one vertex", PRINTED, "SS")
     ours = (
         f"LLS / SS {span(plain)} without the exception, {span(printed)} as printed, where one vertex joins or leaves; "
@@ -343,7 +343,7 @@ def _judge_edges(points: Points) -> Judged:
     )
 
 
-def _judge_edge_time(points: Points) -> Judged:
+def _judge_edge_time(points: MeasuredPoints) -> Judged:
     lls, ss = points.at("time", "LLS", 100), points.at("time", "SS", 100)
     ours, why = f"LLS {lls} ms, SS {ss} ms", "both need one pass over the members' neighbours, milliseconds"
     if lls.high < ss.low:
@@ -351,7 +351,7 @@ def _judge_edge_time(points: Points) -> Judged:
     return disagrees(ours, why) if ss.high < lls.low else untested(ours, why)
 
 
-def _draw_edges(figure: Figure, points: Points) -> None:
+def _draw_edges(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["One vertex joins or leaves (Figure 4)", "One edge changes"])
     order = points.series("one vertex")
     drawing.lines(left, points, "one vertex", order=order, wide=["SS"])
@@ -398,11 +398,11 @@ def _six(setting: Setting) -> Iterator[Point]:
         yield Point("sound bound", name, 6, exact(size))
 
 
-def _at_six(points: Points, name: str, quantity: str = "bound of the paper") -> float:
+def _at_six(points: MeasuredPoints, name: str, quantity: str = "bound of the paper") -> float:
     return points.at(quantity, name, 6).value
 
 
-def _judge_amplitudes(points: Points) -> Judged:
+def _judge_amplitudes(points: MeasuredPoints) -> Judged:
     ss, lls = _at_six(points, "SS"), _at_six(points, "LLS")
     return settle(
         abs(ss - 3) < 0.005 and abs(lls - 3) < 0.02,
@@ -416,7 +416,7 @@ def _judge_amplitudes(points: Points) -> Judged:
     )
 
 
-def _judge_nls_six(points: Points) -> Judged:
+def _judge_nls_six(points: MeasuredPoints) -> Judged:
     nls, three = _at_six(points, "NLS"), _at_six(points, THREE)
     ours = f"the printed formulas give {nls:.0f}; with 3 a_max in place of 4 a_max {three:.1f}"
     if abs(nls - 72) < 1:
@@ -426,7 +426,7 @@ def _judge_nls_six(points: Points) -> Judged:
     return disagrees(ours, "72 does not follow from them")
 
 
-def _judge_lf_six(points: Points) -> Judged:
+def _judge_lf_six(points: MeasuredPoints) -> Judged:
     truth, rung = points.at("LF", "weight of the truth", 0), points.at("LF", "weight of the first rung", 1)
     return settle(
         truth.value > 0.4 and rung.value > 0.5,
@@ -438,7 +438,7 @@ def _judge_lf_six(points: Points) -> Judged:
     )
 
 
-def _judge_first_table(points: Points) -> Judged:
+def _judge_first_table(points: MeasuredPoints) -> Judged:
     payload = ", ".join(f"{n} {_at_six(points, n):.3g}" for n in ("NLS", "SS", "LLS", "LF"))
     better = ", ".join(f"{n} {_at_six(points, n, 'sound bound'):.3g}" for n in ("SS", "LLS", "LF"))
     holds = _at_six(points, "NLS") > _at_six(points, "LF") > 1.1 * _at_six(points, "LLS")
@@ -450,7 +450,7 @@ def _judge_first_table(points: Points) -> Judged:
     )
 
 
-def _draw_six(figure: Figure, points: Points) -> None:
+def _draw_six(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Bound of the paper (not private)", "Sound bound"], height=2.8)
     drawing.bars(left, points, "bound of the paper", x="mean |error|", log=True)
     drawing.bars(right, points, "sound bound", x="mean |error|")

@@ -20,8 +20,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     disagrees,
@@ -74,7 +74,7 @@ def _needed(setting: Setting) -> Iterator[Point]:
         yield Point("noise / noise from all levels", STOPPED, level, exact(partly / everything))
 
 
-def _judge_needed(points: Points) -> Judged:
+def _judge_needed(points: MeasuredPoints) -> Judged:
     lls, every = (points.of("sensitivities", name).ys for name in (NEEDED, "SS by its definition: all"))
     few = points.of("sensitivities", STOPPED).ys
     same, stopped = (points.of("noise / noise from all levels", name).ys for name in (NEEDED, STOPPED))
@@ -90,7 +90,7 @@ def _judge_needed(points: Points) -> Judged:
     )
 
 
-def _draw_needed(figure: Figure, points: Points) -> None:
+def _draw_needed(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Sensitivities that must be known, of 1,000"])
     drawing.lines(ax, points, "sensitivities")
     drawing.finish(ax, "level", "sensitivities")
@@ -121,7 +121,7 @@ def _median(setting: Setting) -> Iterator[Point]:
         yield Point("amplitude / (Lambda / (eps n))", "SS, eps 1, delta 1e-6", n, exact(2 * fixed * n))
 
 
-def _judge_median_amplitude(points: Points) -> Judged:
+def _judge_median_amplitude(points: MeasuredPoints) -> Judged:
     fixed, small = points.of("amplitude / (Lambda / (eps n))"), points.of("amplitude, times eps", "SS")
     ratio = small.ys * small.xs
     return settle(
@@ -137,7 +137,7 @@ def _judge_median_amplitude(points: Points) -> Judged:
     )
 
 
-def _judge_median_levels(points: Points) -> Judged:
+def _judge_median_levels(points: MeasuredPoints) -> Judged:
     lls = points.of("amplitude, times eps", "LLS, the ladder of the median")
     ratio = lls.ys * lls.xs / 2
     return settle(
@@ -149,7 +149,7 @@ def _judge_median_levels(points: Points) -> Judged:
     )
 
 
-def _judge_median_comparable(points: Points) -> Judged:
+def _judge_median_comparable(points: MeasuredPoints) -> Judged:
     ss, lls = (points.of("amplitude, times eps", name).ys for name in ("SS", "LLS, the ladder of the median"))
     ratio = lls / ss
     return settle(
@@ -159,7 +159,7 @@ def _judge_median_comparable(points: Points) -> Judged:
     )
 
 
-def _draw_median(figure: Figure, points: Points) -> None:
+def _draw_median(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Median of evenly spaced records, t = 2/n (Example 13)"])
     papers = [name for name in points.series("amplitude, times eps") if "paper" in name]
     drawing.lines(ax, points, "amplitude, times eps", dashed=papers, wide=["SS"])
@@ -186,7 +186,7 @@ def _sums(setting: Setting) -> Iterator[Point]:
             yield Point("amplitude at the lowest level", name, r, exact(2 / EPSILON * low))
 
 
-def _judge_average(points: Points) -> Judged:
+def _judge_average(points: MeasuredPoints) -> Judged:
     ratio = points.of("mean amplitude / (ln r / r)").ys
     return settle(
         bool(ratio.max() < 1.3 * ratio.min()),
@@ -199,7 +199,7 @@ def _judge_average(points: Points) -> Judged:
     )
 
 
-def _judge_low(points: Points) -> Judged:
+def _judge_low(points: MeasuredPoints) -> Judged:
     chosen = points.of("amplitude at the lowest level", "salaries that grow by 1 + t/2")
     even = points.of("amplitude at the lowest level", "evenly spaced salaries")
     rate, flat = slope(chosen.xs, np.log(chosen.ys), logarithmic=False), slope(even.xs, even.ys)
@@ -217,7 +217,7 @@ def _judge_low(points: Points) -> Judged:
     )
 
 
-def _draw_sums(figure: Figure, points: Points) -> None:
+def _draw_sums(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Noise at the lowest of r levels (Example 14)"])
     drawing.lines(ax, points, "amplitude at the lowest level")
     drawing.finish(ax, "r", "amplitude / GS", log="y")
@@ -263,7 +263,7 @@ def _proposition(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_proposition(points: Points) -> Judged:
+def _judge_proposition(points: MeasuredPoints) -> Judged:
     compared, wrong, undefined = (p.y.value for p in points.of(SHOWN))
     return settle(
         wrong == 0,
@@ -297,7 +297,7 @@ def _trace(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_trace(points: Points) -> Judged:
+def _judge_trace(points: MeasuredPoints) -> Judged:
     t, fourth, first, grown, growth, third, second, amplitude = (p.y.value for p in points.of(SHOWN))
     if grown < growth:
         return disagrees(f"LS_4/LS_3 = {short(grown)} < 1 + t/2 = {short(growth)}", "the first branch is taken")

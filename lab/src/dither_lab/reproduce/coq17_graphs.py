@@ -41,8 +41,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     agrees,
@@ -119,7 +119,7 @@ def sound_noise(graph: Graph, epsilon: float, records: int, setting: Setting) ->
 
 
 @functools.cache
-def two_triangles(size: int, setting: Setting) -> Points:
+def two_triangles(size: int, setting: Setting) -> MeasuredPoints:
     """Noise against epsilon on the subgraph with so many vertices, both ways."""
     whole, _ = friendships()
     chosen = connected_subgraph(size, LEVELS[size])
@@ -129,10 +129,10 @@ def two_triangles(size: int, setting: Setting) -> Points:
             found.append(Point(CLAIMED, name, epsilon, exact(value)))
         for name, estimate in sound_noise(chosen.graph, epsilon, whole.vertices, setting).items():
             found.append(Point(SOUND, name, epsilon, estimate))
-    return Points(found)
+    return MeasuredPoints(found)
 
 
-def critical(points: Points, quantity: str, one: str) -> float:
+def critical(points: MeasuredPoints, quantity: str, one: str) -> float:
     """The largest measured epsilon up to which LLS has less noise than LF; 0 if it never has."""
     best = 0.0
     for x, ratio in zip(points.of(quantity, one).xs, ratios(points, quantity, one, "LF"), strict=True):
@@ -142,7 +142,7 @@ def critical(points: Points, quantity: str, one: str) -> float:
     return best
 
 
-def _judge_claimed(points: Points) -> Judged:
+def _judge_claimed(points: MeasuredPoints) -> Judged:
     ratio, edge = ratios(points, CLAIMED, PRINTED, "LF"), critical(points, CLAIMED, PRINTED)
     beyond = [r for x, r in zip(points.of(CLAIMED, "LF").xs, ratio, strict=True) if x > edge]
     ours = f"LLS / LF {span(ratio)}; eps0 about {edge:g}" + (f", beyond it {span(beyond)}" if beyond else "")
@@ -156,7 +156,7 @@ def _judge_claimed(points: Points) -> Judged:
     )
 
 
-def _judge_sound(points: Points) -> Judged:
+def _judge_sound(points: MeasuredPoints) -> Judged:
     ratio = ratios(points, SOUND, PLAIN, "LF")
     ours = (
         f"LLS / LF {span(ratio)} ({span(ratios(points, SOUND, PRINTED, 'LF'))} as printed); dither's default (delta = "
@@ -170,7 +170,7 @@ def _judge_sound(points: Points) -> Judged:
     )
 
 
-def _judge_nls(points: Points) -> Judged:
+def _judge_nls(points: MeasuredPoints) -> Judged:
     there, here = ratios(points, CLAIMED, "NLS", "LF"), ratios(points, SOUND, "NLS", "LF")
     ours = f"NLS / LF {span(there)} with the paper's bound, {span(here)} with a sound one"
     beaten = min(ratios(points, SOUND, "NLS", PLAIN))
@@ -185,8 +185,8 @@ def _judge_nls(points: Points) -> Judged:
     )
 
 
-def _draw_noise(size: int) -> Callable[[Figure, Points], None]:
-    def draw(figure: Figure, points: Points) -> None:
+def _draw_noise(size: int) -> Callable[[Figure, MeasuredPoints], None]:
+    def draw(figure: Figure, points: MeasuredPoints) -> None:
         title = f"Figure {FIGURES[size]}: "
         left, right = drawing.panels(
             figure, [title + "bound of the paper, not private", title + "sound bound"], height=4.3
@@ -206,7 +206,7 @@ SIZES = (20, 50, 100, 200, 500, 1000)
 
 
 @functools.cache
-def release_times(setting: Setting) -> Points:
+def release_times(setting: Setting) -> MeasuredPoints:
     """Processor time of whole releases against the size of the subgraph; graphs are new in each round."""
     sizes, rounds = setting.pick(tiny=(20, 100), quick=SIZES, full=SIZES), setting.pick(tiny=2, quick=5, full=15)
     loss, found = Loss(1.0, 1e-6), []
@@ -223,7 +223,7 @@ def release_times(setting: Setting) -> Points:
         for name, prepared in ways.items():
             prepared.run(Graph(chosen.edges, n=size))
             found.append(Point("time", name, size, processor(prepared.run, rounds, fresh=partial(_new, chosen))))
-    return Points(found)
+    return MeasuredPoints(found)
 
 
 def _new(graph: Graph) -> tuple[Graph]:
@@ -231,11 +231,11 @@ def _new(graph: Graph) -> tuple[Graph]:
     return (Graph(graph.edges, n=graph.vertices),)
 
 
-def _last(points: Points, name: str) -> Estimate:
+def _last(points: MeasuredPoints, name: str) -> Estimate:
     return points.of("time", name)[-1].y
 
 
-def _judge_fast(points: Points) -> Judged:
+def _judge_fast(points: MeasuredPoints) -> Judged:
     payload = ", ".join(f"{name} {_last(points, name)}" for name in points.series("time"))
     lls, most = _last(points, "LLS"), max(p.y.high for p in points.of("time", "LLS"))
     others = [_last(points, name) for name in points.series("time") if name != "LLS"]
@@ -251,7 +251,7 @@ def _judge_fast(points: Points) -> Judged:
     return untested(ours, "rounds overlap: all of them take milliseconds, far from the paper's minutes")
 
 
-def _judge_exponential(points: Points) -> Judged:
+def _judge_exponential(points: MeasuredPoints) -> Judged:
     ss, chosen = _last(points, "SS (a ladder bound)"), points.of("time", "SS (a ladder bound)")
     fit = slope(chosen.xs, chosen.ys)
     return settle(
@@ -263,7 +263,7 @@ def _judge_exponential(points: Points) -> Judged:
     )
 
 
-def _judge_first_efficiency(points: Points) -> Judged:
+def _judge_first_efficiency(points: MeasuredPoints) -> Judged:
     first = {name: points.of("time", name)[0].y for name in points.series("time")}
     payload = ", ".join(f"{name} {value}" for name, value in first.items())
     fastest, *_, slowest = sorted(first, key=lambda name: first[name].value)
@@ -279,7 +279,7 @@ def _judge_first_efficiency(points: Points) -> Judged:
     return untested(ours, "rounds overlap: on small graphs starting up is all that is measured")
 
 
-def _draw_times(figure: Figure, points: Points) -> None:
+def _draw_times(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Time of a release of 2-triangles (Figure 5)"])
     drawing.lines(ax, points, "time")
     drawing.finish(ax, "vertices", "ms of processor time", log="xy")
@@ -311,7 +311,7 @@ def _everything(setting: Setting) -> list[Point]:
     return found
 
 
-def _judge_eps0(points: Points) -> Judged:
+def _judge_eps0(points: MeasuredPoints) -> Judged:
     there, here = points.of("eps0", "bound of the paper").ys, points.of("eps0", "sound bound").ys
     payload = "for 100, 500, 1000 vertices " + ", ".join(f"{x:g}" for x in there)
     holds = bool(np.all(np.diff(there) <= 0)) and there[0] > there[-1]
@@ -324,7 +324,7 @@ def _judge_eps0(points: Points) -> Judged:
     )
 
 
-def _judge_sum_row(points: Points) -> Judged:
+def _judge_sum_row(points: MeasuredPoints) -> Judged:
     ratio = points.of("sum, LLS / SS", "noise").ys
     lls, ss = points.of("sum, time", "LLS").ys, points.of("sum, time", "SS").ys
     return settle(
@@ -336,7 +336,7 @@ def _judge_sum_row(points: Points) -> Judged:
     )
 
 
-def _judge_edge_row(points: Points) -> Judged:
+def _judge_edge_row(points: MeasuredPoints) -> Judged:
     ratio = list(points.of("edges, LLS / SS", "noise").ys)
     lls, ss = points.at("edges, time", "LLS", 100), points.at("edges, time", "SS", 100)
     return settle(
@@ -346,7 +346,7 @@ def _judge_edge_row(points: Points) -> Judged:
     )
 
 
-def _judge_triangle_row(points: Points) -> Judged:
+def _judge_triangle_row(points: MeasuredPoints) -> Judged:
     def every(quantity: str, series: str) -> list[float]:
         return [y for size in LEVELS for y in points.of(f"2-triangles n = {size}, {quantity}", series).ys]
 
@@ -362,7 +362,7 @@ def _judge_triangle_row(points: Points) -> Judged:
     )
 
 
-def _draw_summary(figure: Figure, points: Points) -> None:
+def _draw_summary(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Paper's bound (not private)", "Sound bound"])
     for ax, quantity in ((left, CLAIMED), (right, SOUND)):
         for index, size in enumerate(LEVELS):

@@ -43,8 +43,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     agrees,
@@ -355,7 +355,7 @@ def _trimmed(setting: Setting) -> Iterator[Point]:
     yield from laws("T", SMOOTH[:3])
 
 
-def _first_sure(points: Points, constants: str, names: Sequence[str]) -> str:
+def _first_sure(points: MeasuredPoints, constants: str, names: Sequence[str]) -> str:
     """From how many records on fewer than half of the trials are refused, by distribution."""
     payload = []
     for name in names:
@@ -366,10 +366,10 @@ def _first_sure(points: Points, constants: str, names: Sequence[str]) -> str:
     return ", ".join(payload)
 
 
-def _judge_refusals(names: Sequence[str], *, least: float = 1.0) -> Callable[[Points], Judged]:
+def _judge_refusals(names: Sequence[str], *, least: float = 1.0) -> Callable[[MeasuredPoints], Judged]:
     """P(refused) <= n^(-c e ln n) from 10^8 on with c = 1, or with a c that rises to ``least`` or more at 10^30."""
 
-    def judge(points: Points) -> Judged:
+    def judge(points: MeasuredPoints) -> Judged:
         found = {name: [p for p in points.of("exponent", name) if p.x >= FAR[2]] for name in names}
         lowest = min(p.y.value for chosen in found.values() for p in chosen)
         last = {name: chosen[-1].y.value for name, chosen in found.items()}
@@ -399,7 +399,7 @@ def _judge_refusals(names: Sequence[str], *, least: float = 1.0) -> Callable[[Po
     return judge
 
 
-def _banded(points: Points) -> tuple[bool, bool, str]:
+def _banded(points: MeasuredPoints) -> tuple[bool, bool, str]:
     """Whether enough runs were answered, whether their errors follow the law, and how to say so."""
     answered = int(points.of("law", "answered runs").ys[0])
     if answered < FEWEST:
@@ -410,10 +410,10 @@ def _banded(points: Points) -> tuple[bool, bool, str]:
     return True, follows, f"{inside} of {answered} answered runs err by less than that{fitted}"
 
 
-def _judge_converges(kind: str, rate: str, remark: str = "") -> Callable[[Points], Judged]:
+def _judge_converges(kind: str, rate: str, remark: str = "") -> Callable[[MeasuredPoints], Judged]:
     """The law of the error converges at a rate, and runs follow the law."""
 
-    def judge(points: Points) -> Judged:
+    def judge(points: MeasuredPoints) -> Judged:
         enough, follows, runs = _banded(points)
         law = points.of("median of the law of the error", "paper's constants")
         xs = np.log(law.xs) if kind == "S" else law.xs
@@ -431,7 +431,7 @@ def _judge_converges(kind: str, rate: str, remark: str = "") -> Callable[[Points
     return judge
 
 
-def _judge_within(points: Points) -> Judged:
+def _judge_within(points: MeasuredPoints) -> Judged:
     ratio = max(p.y.value for p in points.of(OUTSIDE))
     return settle(
         ratio <= 1,
@@ -441,7 +441,7 @@ def _judge_within(points: Points) -> Judged:
     )
 
 
-def _draw_curves(figure: Figure, points: Points) -> None:
+def _draw_curves(figure: Figure, points: MeasuredPoints) -> None:
     left, right, far = drawing.panels(
         figure,
         ["Refused", "Median |error|, in interquartile ranges", "P(refused) by laws (dashed: at least)"],
@@ -600,17 +600,17 @@ def cell_test(X: np.ndarray, y: np.ndarray) -> None:
             boundary_changes(lines, corner)
 
 
-def _runs(points: Points) -> str:
+def _runs(points: MeasuredPoints) -> str:
     paper, ours = points.of("error", f"slope, {PAPER}"), points.of("error", f"slope, {OURS}")
     named = ((PAPER, paper), (OURS, ours))
     said = [f"{name} {p[0].y} at n = {p.xs[0]:,.0f}, {p[-1].y} at {p.xs[-1]:,.0f}" for name, p in named if p]
     return "error of the slope in runs: " + ("; ".join(said) or "none was answered")
 
 
-def _judge_rate(rate: float) -> Callable[[Points], Judged]:
+def _judge_rate(rate: float) -> Callable[[MeasuredPoints], Judged]:
     """The law of a regression's error falls like n^rate, and refusals like n^(-c ln n) with c that does not fall."""
 
-    def judge(points: Points) -> Judged:
+    def judge(points: MeasuredPoints) -> Judged:
         exponents, law = points.of("exponent", "slope"), points.of("median of the law of the error")
         fit = slope(law.xs, law.ys)
         ours = (
@@ -631,7 +631,7 @@ def _judge_rate(rate: float) -> Callable[[Points], Judged]:
     return judge
 
 
-def _judge_test_time(points: Points) -> Judged:
+def _judge_test_time(points: MeasuredPoints) -> Judged:
     chosen = points.of("time", "test on all four grids")
     fit = slope(chosen.xs, chosen.ys)
     return settle(
@@ -645,14 +645,14 @@ def _judge_test_time(points: Points) -> Judged:
     )
 
 
-def _draw_robust(figure: Figure, points: Points) -> None:
+def _draw_robust(figure: Figure, points: MeasuredPoints) -> None:
     axes = drawing.panels(figure, ["Refused", "Error of the slope", "Time of the test, four grids"], columns=3)
     for ax, quantity, label in zip(axes, ("refusals", "error", "time"), ("share", "median |error|", "ms"), strict=True):
         drawing.lines(ax, points, quantity)
         drawing.finish(ax, "records", label, log="x" if quantity == "refusals" else "xy")
 
 
-def _draw_shortcut(figure: Figure, points: Points) -> None:
+def _draw_shortcut(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Refused", "Error of the slope"])
     drawing.lines(left, points, "refusals")
     drawing.finish(left, "records", "share", log="x")

@@ -11,7 +11,7 @@ import numpy as np
 
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.counterfactual import power
-from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Rule, Setting, settle
+from dither_lab.reproduce.experiment import Claim, Experiment, Judged, MeasuredPoints, Point, Rule, Setting, settle
 from dither_lab.reproduce.intervals import exact, short
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _influence(setting: Setting) -> Iterator[Point]:
             yield Point("n times the local sensitivity, against n", name, n, exact(local(name, quantiles(n), 5.0)))
 
 
-def _judge_bounded(points: Points) -> Judged:
+def _judge_bounded(points: MeasuredPoints) -> Judged:
     grown = {name: points.of("largest influence of one record", name).ys for name in ESTIMATORS}
     ratio = {name: float(ys[-1] / ys[0]) for name, ys in grown.items()}
     gap = max(
@@ -117,7 +117,7 @@ def _judge_bounded(points: Points) -> Judged:
     )
 
 
-def _judge_private(points: Points) -> Judged:
+def _judge_private(points: MeasuredPoints) -> Judged:
     wide = {name: points.of("n times the local sensitivity", name).ys for name in ESTIMATORS}
     largest = {name: float(points.of("largest influence of one record", name).ys.max()) for name in ESTIMATORS}
     ratio = [float(wide[name][-1]) / largest[name] for name in ROBUST]
@@ -136,7 +136,7 @@ def _judge_private(points: Points) -> Judged:
     )
 
 
-def _draw_influence(figure: Figure, points: Points) -> None:
+def _draw_influence(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(
         figure,
         ["Influence functions (dots: one more record)", "n times the local sensitivity"],

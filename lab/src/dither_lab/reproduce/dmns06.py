@@ -18,8 +18,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     settle,
@@ -58,7 +58,7 @@ def _histograms(setting: Setting) -> Iterator[Point]:
         yield Point("error of a bin", SULQ, bins, exact(math.sqrt(2 * bins / math.pi) / EPSILON))
 
 
-def _judge_independent(points: Points) -> Judged:
+def _judge_independent(points: MeasuredPoints) -> Judged:
     own = points.of("error of a bin", TOGETHER)
     off = float(np.abs(own.ys * EPSILON / 2 - 1).max())
     return settle(
@@ -69,7 +69,7 @@ def _judge_independent(points: Points) -> Judged:
     )
 
 
-def _judge_factor(points: Points) -> Judged:
+def _judge_factor(points: MeasuredPoints) -> Judged:
     own, sulq, composed = (points.of("error of a bin", name) for name in (TOGETHER, SULQ, COMPOSED))
     ratio = slope(sulq.xs, sulq.ys / own.ys)
     return settle(
@@ -81,7 +81,7 @@ def _judge_factor(points: Points) -> Judged:
     )
 
 
-def _draw_histograms(figure: Figure, points: Points) -> None:
+def _draw_histograms(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Histogram of d bins, epsilon 1"])
     drawing.lines(ax, points, "error of a bin")
     drawing.finish(ax, "bins", "mean |error| of a bin", log="xy")
@@ -141,7 +141,7 @@ def _sensitivities(setting: Setting) -> Iterator[Point]:
         yield Point("l1 error of the covariance", "dither, columns in 0..1 (upper half)", d, mean(wide))
 
 
-def _judge_mean(points: Points) -> Judged:
+def _judge_mean(points: MeasuredPoints) -> Judged:
     found, bound = points.of("sensitivity of the mean", "found").ys, points.of("sensitivity of the mean", "2 / n").ys
     return settle(
         bool(np.all(found <= bound * (1 + 1e-9))) and bool(found[0] >= 0.99 * bound[0]),
@@ -150,7 +150,7 @@ def _judge_mean(points: Points) -> Judged:
     )
 
 
-def _judge_covariance(points: Points) -> Judged:
+def _judge_covariance(points: MeasuredPoints) -> Judged:
     names = ("found", "8 / n (paper)", "6 (n-1) / n^2 (ours)")
     found, paper, ours = (points.of("sensitivity of the covariance", name).ys for name in names)
     return settle(
@@ -164,7 +164,7 @@ def _judge_covariance(points: Points) -> Judged:
     )
 
 
-def _judge_dimension(points: Points) -> Judged:
+def _judge_dimension(points: MeasuredPoints) -> Judged:
     one, older, apart = (points.of("l1 error of the covariance", name) for name in (BY_NORM, BY_OLDER, BY_ENTRY))
     fit, pure = slope(one.xs, older.ys / one.ys), slope(one.xs, apart.ys / one.ys)
     return settle(
@@ -175,7 +175,7 @@ def _judge_dimension(points: Points) -> Judged:
     )
 
 
-def _draw_sensitivities(figure: Figure, points: Points) -> None:
+def _draw_sensitivities(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(
         figure, ["Change of a covariance matrix by one record (gamma = 1)", "Error of all entries, n = 20,000"]
     )

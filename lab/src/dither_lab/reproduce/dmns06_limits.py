@@ -20,7 +20,7 @@ import numpy as np
 
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.counterfactual import alike, power, put, times
-from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Rule, Setting, settle
+from dither_lab.reproduce.experiment import Claim, Experiment, Judged, MeasuredPoints, Point, Rule, Setting, settle
 from dither_lab.reproduce.intervals import exact, short, slope
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _separation(setting: Setting) -> Iterator[Point]:
         yield Point("Claim 1", "spread over sinh(eps/2)", d, exact(spread))
 
 
-def _judge_claim_one(points: Points) -> Judged:
+def _judge_claim_one(points: MeasuredPoints) -> Judged:
     worst = float(points.of("Claim 1", "variance over the bound").ys.max())
     return settle(
         worst <= 1,
@@ -171,7 +171,7 @@ def _judge_claim_one(points: Points) -> Judged:
     )
 
 
-def _judge_lemma(points: Points) -> Judged:
+def _judge_lemma(points: MeasuredPoints) -> Judged:
     bound = points.of("one response", "4 (24 eps^2 / 2^d)^(1/3), Lemma 2").ys
     ratio = max(float((points.of("one response", name).ys / bound).max()) for name in (*MECHANISMS, EVERY))
     best = points.of("one response", BENT)
@@ -188,8 +188,8 @@ def _judge_lemma(points: Points) -> Judged:
     )
 
 
-def _judge_hidden(quantity: str, reference: str, growth: str) -> Callable[[Points], Judged]:
-    def judge(points: Points) -> Judged:
+def _judge_hidden(quantity: str, reference: str, growth: str) -> Callable[[MeasuredPoints], Judged]:
+    def judge(points: MeasuredPoints) -> Judged:
         best = np.max([points.of(quantity, name).ys for name in MECHANISMS if points.of(quantity, name)], axis=0)
         every, bound = points.of(quantity, EVERY), points.of("bound", reference).ys
         asked = points.of(quantity, ASKED)
@@ -211,7 +211,7 @@ def _judge_hidden(quantity: str, reference: str, growth: str) -> Callable[[Point
     return judge
 
 
-def _draw_separation(figure: Figure, points: Points) -> None:
+def _draw_separation(figure: Figure, points: MeasuredPoints) -> None:
     panels = drawing.panels(
         figure,
         ["Proposition 2: n = 2^(d/3)/eps^(2/3)", "Theorem 3: n = 2^(d/4)/sqrt(eps)", "Lemma 2: one response"],
@@ -262,7 +262,7 @@ def pair_distance(n: int) -> tuple[float, float]:
     return worst, revealing
 
 
-def _judge_leakage(points: Points) -> Judged:
+def _judge_leakage(points: MeasuredPoints) -> Judged:
     useful = points.of("advantage", "noisy sum, eps = 4 / n").ys
     lost, limit = (points.of("advantage", f"{who}, eps = 4 / n^1.5") for who in ("noisy sum", "no mechanism exceeds"))
     fit = slope(limit.xs[2:], limit.ys[2:])
@@ -276,7 +276,7 @@ def _judge_leakage(points: Points) -> Judged:
     )
 
 
-def _judge_pair(points: Points) -> Judged:
+def _judge_pair(points: MeasuredPoints) -> Judged:
     found, claimed = points.of("Example 2", "statistical difference").ys, points.of("Example 2", "1 / n").ys
     apart = points.of("Example 2", "largest probability of a transcript that a neighbour never gives").ys
     return settle(
@@ -288,7 +288,7 @@ def _judge_pair(points: Points) -> Judged:
     )
 
 
-def _draw_leakage(figure: Figure, points: Points) -> None:
+def _draw_leakage(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Telling no ones from n ones"])
     drawing.lines(
         ax, points, "advantage", dashed=[name for name in points.series("advantage") if name.startswith("no mech")]
@@ -345,7 +345,7 @@ def reed_solomon(length: int, dimension: int, field: int = 5) -> tuple[int, floa
     return sensitivity, uneven, int(distance.max())
 
 
-def _judge_sampling(points: Points) -> Judged:
+def _judge_sampling(points: MeasuredPoints) -> Judged:
     ratio = points.of("Lemma 1", "sensitivity").ys / points.of("Lemma 1", "2 sigma").ys
     return settle(
         bool(np.all(ratio <= 1)),
@@ -355,7 +355,7 @@ def _judge_sampling(points: Points) -> Judged:
     )
 
 
-def _judge_converse(points: Points) -> Judged:
+def _judge_converse(points: MeasuredPoints) -> Judged:
     def one(name: str) -> float:
         return float(points.of("converse", name).ys[0])
 
@@ -371,7 +371,7 @@ def _judge_converse(points: Points) -> Judged:
     )
 
 
-def _draw_sampling(figure: Figure, points: Points) -> None:
+def _draw_sampling(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Share of ones, half of the records read"])
     drawing.lines(ax, points, "Lemma 1")
     drawing.finish(ax, "records", "value", log="xy")
@@ -419,8 +419,8 @@ def _learned(rows: np.ndarray) -> float:
     return worst
 
 
-def _judge_semantics(series: str, sharp: float) -> Callable[[Points], Judged]:
-    def judge(points: Points) -> Judged:
+def _judge_semantics(series: str, sharp: float) -> Callable[[MeasuredPoints], Judged]:
+    def judge(points: MeasuredPoints) -> Judged:
         found, epsilon = points.of("loss", series).ys, points.of("loss", "epsilon").ys
         ratio = found / epsilon
         return settle(
@@ -433,7 +433,7 @@ def _judge_semantics(series: str, sharp: float) -> Callable[[Points], Judged]:
     return judge
 
 
-def _draw_semantics(figure: Figure, points: Points) -> None:
+def _draw_semantics(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["What an informed adversary learns"])
     first, *others = points.series("loss")
     drawing.lines(ax, points, "loss", dashed=["epsilon"], wide=[first, *others[:1]])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dither_lab.reproduce.experiment import Points
+from dither_lab.reproduce.experiment import MeasuredPoints
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def panels(figure: Figure, titles: Sequence[str], *, height: float = 3.7, column
 
 def lines(
     ax: Any,
-    points: Points,
+    points: MeasuredPoints,
     quantity: str,
     *,
     dashed: Iterable[str] = (),
@@ -137,7 +137,7 @@ def joint_legend(figure: Figure, axes: Iterable[Any], *, columns: int = 3) -> No
     figure.legend(handles, list(named), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False)
 
 
-def bars(ax: Any, points: Points, quantity: str, *, x: str, log: bool = False) -> None:
+def bars(ax: Any, points: MeasuredPoints, quantity: str, *, x: str, log: bool = False) -> None:
     """One bar for each series of a quantity, with its value beside it."""
     from dither_lab.reproduce.intervals import short  # noqa: PLC0415
 

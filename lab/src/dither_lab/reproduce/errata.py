@@ -15,7 +15,7 @@ from dither.noise.gaussian import Gaussian
 from dither.sensitivity.low_sample import check_premises
 from dither_lab.audit.divergence import hockey_stick
 from dither_lab.reproduce import drawing
-from dither_lab.reproduce.experiment import Claim, Experiment, Judged, Point, Points, Rule, Setting, settle
+from dither_lab.reproduce.experiment import Claim, Experiment, Judged, MeasuredPoints, Point, Rule, Setting, settle
 from dither_lab.reproduce.intervals import exact, short
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ def pairs(values: Sequence[tuple[str, float]]) -> Iterator[Point]:
     return (Point(SHOWN, name, k, exact(value)) for k, (name, value) in enumerate(values))
 
 
-def value(points: Points, name: str) -> float:
+def value(points: MeasuredPoints, name: str) -> float:
     """The number with this name."""
     return float(points.of(SHOWN, name).ys[0])
 
 
-def draw(x: str, *, log: bool = False) -> Callable[[Figure, Points], None]:
+def draw(x: str, *, log: bool = False) -> Callable[[Figure, MeasuredPoints], None]:
     """A bar for each number."""
 
-    def drawn(figure: Figure, points: Points) -> None:
+    def drawn(figure: Figure, points: MeasuredPoints) -> None:
         count = len(points.series(SHOWN))
         (ax,) = drawing.panels(figure, [""])
         figure.set_size_inches(5.8, 0.9 + 0.34 * count)
@@ -52,11 +52,11 @@ def erratum(
     where: str,
     says: str,
     measure: Callable[[Setting], Iterator[Point]],
-    judge: Callable[[Points], Judged],
+    judge: Callable[[MeasuredPoints], Judged],
     x: str,
     *,
     rule: Rule,
-    planted: Callable[[Points], Points],
+    planted: Callable[[MeasuredPoints], MeasuredPoints],
     log: bool = False,
     note: str = "",
 ) -> Experiment:
@@ -64,10 +64,10 @@ def erratum(
     return Experiment("errata", key, title, measure, [Claim(where, says, judge, rule, planted)], draw(x, log=log), note)
 
 
-def other(**numbers: float) -> Callable[[Points], Points]:
+def other(**numbers: float) -> Callable[[MeasuredPoints], MeasuredPoints]:
     """The demonstration with other numbers at some places (``at_0=...``): a counterfactual."""
     places = {int(name.removeprefix("at_")): number for name, number in numbers.items()}
-    return lambda points: Points(replace(p, y=exact(places.get(int(p.x), p.y.value))) for p in points)
+    return lambda points: MeasuredPoints(replace(p, y=exact(places.get(int(p.x), p.y.value))) for p in points)
 
 
 def largest(fits: Callable[[float], bool], high: float) -> float:
@@ -97,7 +97,7 @@ def _two_halves(setting: Setting) -> Iterator[Point]:
     return pairs([("delta claimed", delta), ("true delta", together), ("what the proof gives", proof)])
 
 
-def _judge_halves(points: Points) -> Judged:
+def _judge_halves(points: MeasuredPoints) -> Judged:
     true, claimed = value(points, "true delta"), value(points, "delta claimed")
     return settle(
         true <= claimed,
@@ -121,7 +121,7 @@ def _attention(setting: Setting) -> Iterator[Point]:
     return pairs([("2 r_1(t0 + s), claimed", 2.0 * beyond[0]), ("true move", moved), ("2 rho(t0 + s), ours", ours)])
 
 
-def _judge_attention(points: Points) -> Judged:
+def _judge_attention(points: MeasuredPoints) -> Judged:
     claimed, moved, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
         moved <= claimed,
@@ -148,7 +148,7 @@ def _average(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_average(points: Points) -> Judged:
+def _judge_average(points: MeasuredPoints) -> Judged:
     wide, none, narrow = (p.y.value for p in points.of(SHOWN))
     return settle(
         wide > 1000 and narrow == none == 0,
@@ -169,7 +169,7 @@ def _thresholds(setting: Setting) -> Iterator[Point]:
     return pairs(values)
 
 
-def _judge_thresholds(points: Points) -> Judged:
+def _judge_thresholds(points: MeasuredPoints) -> Judged:
     first = points.of(SHOWN)[0].y.value
     one, two = (p.y.value for p in points.of(SHOWN)[3:])
     last = points.of(SHOWN)[2].y.value
@@ -195,7 +195,7 @@ def _prices(setting: Setting) -> Iterator[Point]:
     return pairs(values)
 
 
-def _judge_prices(points: Points) -> Judged:
+def _judge_prices(points: MeasuredPoints) -> Judged:
     printed, right = value(points, "p = 2, printed"), value(points, "p = 2, right")
     return settle(
         printed >= right,
@@ -218,7 +218,7 @@ def _moves_by_two(setting: Setting) -> Iterator[Point]:
     return pairs([("points to add or delete, data", changes(here)), ("the same, one record changed", changes(there))])
 
 
-def _judge_moves(points: Points) -> Judged:
+def _judge_moves(points: MeasuredPoints) -> Judged:
     here, there = (p.y.value for p in points.of(SHOWN))
     return settle(
         abs(here - there) <= 1,
@@ -238,7 +238,7 @@ def _deviation(setting: Setting) -> Iterator[Point]:
     return pairs([("claimed", 1.0), ("true", math.sqrt(variance))])
 
 
-def _judge_deviation(points: Points) -> Judged:
+def _judge_deviation(points: MeasuredPoints) -> Judged:
     return settle(
         math.isclose(value(points, "true"), value(points, "claimed"), rel_tol=0.01),
         f"it is {short(value(points, 'true'))} times lambda",
@@ -260,7 +260,7 @@ def _sign(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_sign(points: Points) -> Judged:
+def _judge_sign(points: MeasuredPoints) -> Judged:
     printed, right, far = (p.y.value for p in points.of(SHOWN))
     return settle(
         printed > far,
@@ -290,7 +290,7 @@ def _guessing(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_guessing(points: Points) -> Judged:
+def _judge_guessing(points: MeasuredPoints) -> Judged:
     return settle(
         value(points, "chance of being right") < value(points, "(1 + alpha)/2")
         or value(points, "true sensitivity") <= value(points, "2 sigma, claimed"),
@@ -316,7 +316,7 @@ def _covariance(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_loose(points: Points) -> Judged:
+def _judge_loose(points: MeasuredPoints) -> Judged:
     claimed, found, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
         found <= claimed,

@@ -21,7 +21,7 @@ from dither.sources.graph import Graph
 from dither_lab.audit.divergence import hockey_stick
 from dither_lab.audit.enumeration import noise_divergence
 from dither_lab.reproduce.errata import SHOWN, erratum, other, pairs, value
-from dither_lab.reproduce.experiment import Judged, Point, Points, Rule, Setting, settle
+from dither_lab.reproduce.experiment import Judged, MeasuredPoints, Point, Rule, Setting, settle
 from dither_lab.reproduce.intervals import short
 
 SIX = Loss(5.0, 1 / 2000)
@@ -78,7 +78,7 @@ def _two_triangles(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_bound(points: Points) -> Judged:
+def _judge_bound(points: MeasuredPoints) -> Judged:
     plain, printed, ours, claimed, local = (p.y.value for p in points.of(SHOWN))
     return settle(
         printed == 0,
@@ -106,7 +106,7 @@ def _not_private(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_private(points: Points) -> Judged:
+def _judge_private(points: MeasuredPoints) -> Judged:
     claimed, wrong, right = (p.y.value for p in points.of(SHOWN))
     return settle(
         wrong <= claimed,
@@ -139,7 +139,7 @@ def _growth(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_growth(points: Points) -> Judged:
+def _judge_growth(points: MeasuredPoints) -> Judged:
     allowed, true = value(points, "growth allowed by the literature"), value(points, "true growth")
     return settle(
         true <= allowed,
@@ -184,7 +184,7 @@ def _normalisers(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_normalisers(points: Points) -> Judged:
+def _judge_normalisers(points: MeasuredPoints) -> Judged:
     claimed, true, accepted, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
         not accepted or true <= claimed,
@@ -216,7 +216,7 @@ def _branch(setting: Setting) -> Iterator[Point]:
     return pairs([*place, ("delta by one formula", formula), ("true delta", truth)])
 
 
-def _judge_branch(points: Points) -> Judged:
+def _judge_branch(points: MeasuredPoints) -> Judged:
     epsilon, ratio, shift, formula, true = (p.y.value for p in points.of(SHOWN))
     place = f"eps = {epsilon:g}, b/b' = {short(ratio)}, D/b' = {short(shift)}"
     return settle(
@@ -238,7 +238,7 @@ def _one_minus(setting: Setting) -> Iterator[Point]:
     return pairs([("beta", beta), ("|1 - e^beta|", math.expm1(beta)), ("NRS11's beta", other)])
 
 
-def _judge_one_minus(points: Points) -> Judged:
+def _judge_one_minus(points: MeasuredPoints) -> Judged:
     beta, gap, _ = (p.y.value for p in points.of(SHOWN))
     return settle(
         gap <= beta,
@@ -248,7 +248,7 @@ def _judge_one_minus(points: Points) -> Judged:
     )
 
 
-def _judge_betas(points: Points) -> Judged:
+def _judge_betas(points: MeasuredPoints) -> Judged:
     beta, _, other = (p.y.value for p in points.of(SHOWN))
     return settle(
         math.isclose(beta, other),
@@ -284,7 +284,7 @@ def _skipping(setting: Setting) -> Iterator[Point]:
     )
 
 
-def _judge_skipping(points: Points) -> Judged:
+def _judge_skipping(points: MeasuredPoints) -> Judged:
     bad, good, ratio, allowed = (p.y.value for p in points.of(SHOWN))
     return settle(
         bad == 0,

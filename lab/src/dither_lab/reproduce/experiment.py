@@ -70,15 +70,15 @@ class Judged:
             raise ValueError("a verdict other than agreement needs a reason")
 
 
-class Points(tuple[Point, ...]):
+class MeasuredPoints(tuple[Point, ...]):
     """Measured points, with what judges and plots ask of them."""
 
     __slots__ = ()
 
-    def of(self, quantity: str, series: str | None = None) -> Points:
+    def of(self, quantity: str, series: str | None = None) -> MeasuredPoints:
         """Those of a quantity, or of one series of it, by rising x."""
         chosen = (p for p in self if p.quantity == quantity and (series is None or p.series == series))
-        return Points(sorted(chosen, key=lambda p: p.x))
+        return MeasuredPoints(sorted(chosen, key=lambda p: p.x))
 
     def at(self, quantity: str, series: str, x: float) -> Estimate:
         """The one at x."""
@@ -108,9 +108,9 @@ class Points(tuple[Point, ...]):
         """Their values."""
         return np.array([p.y.value for p in self])
 
-    def changed(self, quantity: str, change: Callable[[Point], float], *series: str) -> Points:
+    def changed(self, quantity: str, change: Callable[[Point], float], *series: str) -> MeasuredPoints:
         """With other values: ``change`` gives a factor for each point of a quantity (of some series of it)."""
-        return Points(
+        return MeasuredPoints(
             replace(p, y=p.y.times(change(p))) if p.quantity == quantity and (not series or p.series in series) else p
             for p in self
         )
@@ -163,9 +163,9 @@ class Claim:
 
     where: str
     says: str
-    judge: Callable[[Points], Judged]
+    judge: Callable[[MeasuredPoints], Judged]
     rule: Rule
-    planted: Callable[[Points], Points]
+    planted: Callable[[MeasuredPoints], MeasuredPoints]
     """The measurements as they would be if something were wrong; the verdict on them is another one."""
 
 
@@ -178,15 +178,15 @@ class Experiment:
     title: str
     measure: Callable[[Setting], Iterable[Point]]
     claims: Sequence[Claim]
-    draw: Callable[[Figure, Points], None] | None = None
+    draw: Callable[[Figure, MeasuredPoints], None] | None = None
     note: str = ""
     """What was chosen where the paper leaves something open, and on which data."""
     data: tuple[str, ...] = ()
     """Names of the data sources in use (``sources``), for the report."""
 
-    def run(self, setting: Setting) -> Points:
+    def run(self, setting: Setting) -> MeasuredPoints:
         """Measure."""
-        return Points(self.measure(setting))
+        return MeasuredPoints(self.measure(setting))
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Reproduction:
     """All that came of an experiment."""
 
     experiment: Experiment
-    points: Points
+    points: MeasuredPoints
     rows: tuple[ClaimRow, ...]
     seconds: float
     """Of processor time."""
@@ -235,7 +235,7 @@ class Reproduction:
         }
 
 
-def judged(experiment: Experiment, points: Points) -> tuple[ClaimRow, ...]:
+def judged(experiment: Experiment, points: MeasuredPoints) -> tuple[ClaimRow, ...]:
     """Every claim with its verdict."""
     return tuple(ClaimRow(claim.where, claim.says, claim.rule, claim.judge(points)) for claim in experiment.claims)
 

@@ -22,8 +22,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     settle,
@@ -95,7 +95,7 @@ def _even(setting: Setting) -> Iterator[Point]:
             yield Point("noise at n = 10,001", name, epsilon, size)
 
 
-def _judge_formula(points: Points) -> Judged:
+def _judge_formula(points: MeasuredPoints) -> Judged:
     gaps, tops = [], []
     for name in points.series("S*"):
         for p, q in zip(points.of("S*", name), points.of("S* by the formula", name), strict=True):
@@ -117,7 +117,7 @@ def _judge_formula(points: Points) -> Judged:
     )
 
 
-def _judge_exponents(points: Points) -> Judged:
+def _judge_exponents(points: MeasuredPoints) -> Judged:
     against_n = {
         name: slope(p.xs, p.ys) for name in (POWER, CAUCHY, LAPLACE) if (p := points.of("noise at eps = 1", name))
     }
@@ -132,7 +132,7 @@ def _judge_exponents(points: Points) -> Judged:
     return settle(holds, payload, "other exponents")
 
 
-def _judge_beats_global(points: Points) -> Judged:
+def _judge_beats_global(points: MeasuredPoints) -> Judged:
     worst = points.of("noise at eps = 1", WORST).ys
     ours = points.of("noise at eps = 1", POWER).ys
     inverse = points.of("noise at eps = 1", INVERSE).ys
@@ -146,7 +146,7 @@ def _judge_beats_global(points: Points) -> Judged:
     )
 
 
-def _draw_even(figure: Figure, points: Points) -> None:
+def _draw_even(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Evenly spaced data, eps = 1", "n = 10,001"])
     drawing.lines(left, points, "noise at eps = 1")
     drawing.finish(left, "n", "median |error|", log="xy", legend=False)
@@ -169,7 +169,7 @@ def _real(setting: Setting) -> Iterator[Point]:
                 yield Point(f"noise at eps = {epsilon:g}", name, n, size)
 
 
-def _judge_real(points: Points) -> Judged:
+def _judge_real(points: MeasuredPoints) -> Judged:
     payload, lost, worst = [], [], 0.0
     for epsilon in ("0.1", "1"):
         quantity = f"noise at eps = {epsilon}"
@@ -196,7 +196,7 @@ def _judge_real(points: Points) -> Judged:
     )
 
 
-def _draw_real(figure: Figure, points: Points) -> None:
+def _draw_real(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Salaries, eps = 0.1", "Salaries, eps = 1"])
     for ax, epsilon in ((left, "0.1"), (right, "1")):
         drawing.lines(ax, points, f"noise at eps = {epsilon}")
@@ -303,14 +303,14 @@ def _algorithms(setting: Setting) -> Iterator[Point]:
             yield Point("S / S*", f"{PRINTED}, {shape}", trial, exact(divided(x, BETA, printed=True) / truth))
 
 
-def _work(points: Points, name: str, bound: Callable[[float], float]) -> tuple[bool, str]:
+def _work(points: MeasuredPoints, name: str, bound: Callable[[float], float]) -> tuple[bool, str]:
     """Whether no more differences were looked at than a bound allows, and the largest share of it."""
     share = max(p.y.value / bound(p.x) for p in points.of("work", name))
     time = points.of("time", name)[-1]
     return share <= 1, f"{short(share)} of the bound on differences at most; {time.y} ms at n = {time.x:,.0f}"
 
 
-def _judge_exact(points: Points) -> Judged:
+def _judge_exact(points: MeasuredPoints) -> Judged:
     few, work = _work(points, "exact, O(n log n)", lambda n: 2 * n * math.log2(n))
     ours = points.of("time", "ours, exact")[-1]
     same = [p.y.value for p in points.of("S / S*") if p.series.startswith("exact")]
@@ -328,7 +328,7 @@ def _judge_exact(points: Points) -> Judged:
     )
 
 
-def _judge_linear(points: Points) -> Judged:
+def _judge_linear(points: MeasuredPoints) -> Judged:
     few, work = _work(points, "linear", lambda n: n)
     factors = [p.y.value for p in points.of("S / S*") if p.series.startswith("linear")]
     return settle(
@@ -338,7 +338,7 @@ def _judge_linear(points: Points) -> Judged:
     )
 
 
-def _judge_sublinear(points: Points) -> Judged:
+def _judge_sublinear(points: MeasuredPoints) -> Judged:
     few, work = _work(points, "sublinear", lambda n: (2 * math.log(n) / BETA + 2) ** 2)
     factors = [p.y.value for p in points.of("S / S*") if p.series.startswith("sublinear")]
     return settle(
@@ -348,7 +348,7 @@ def _judge_sublinear(points: Points) -> Judged:
     )
 
 
-def _draw_algorithms(figure: Figure, points: Points) -> None:
+def _draw_algorithms(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Smooth sensitivity of the median of n sorted records, beta = 0.1"])
     drawing.lines(ax, points, "time")
     drawing.finish(ax, "n", "ms of processor time", log="xy")
@@ -378,7 +378,7 @@ def _triangles(setting: Setting) -> Iterator[Point]:
             yield Point("S* / (n - 2)", f"p = {p:g}", n, estimate.times(1 / (n - 2)))
 
 
-def _judge_triangles(points: Points) -> Judged:
+def _judge_triangles(points: MeasuredPoints) -> Judged:
     dense = points.of("S* / (n p^2)", "p = 0.3")[-1]
     usual = [p for p in points.of("S* / (n p^2 ln n)") if p.x * float(p.series.split()[-1]) ** 2 * math.log(p.x) > 1]
     last = {name: points.of("S* / (n p^2)", name)[-1].y for name in points.series("S*")}
@@ -398,7 +398,7 @@ def _judge_triangles(points: Points) -> Judged:
     )
 
 
-def _judge_global_triangles(points: Points) -> Judged:
+def _judge_global_triangles(points: MeasuredPoints) -> Judged:
     last = {name: points.of("S* / (n - 2)", name)[-1].y for name in points.series("S*")}
     payload = ", ".join(f"{name}: {estimate}" for name, estimate in last.items())
     return settle(
@@ -406,7 +406,7 @@ def _judge_global_triangles(points: Points) -> Judged:
     )
 
 
-def _draw_triangles(figure: Figure, points: Points) -> None:
+def _draw_triangles(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Smooth sensitivity of triangles in G(n, p), beta = 1", "In units of n p^2"])
     for index, name in enumerate(points.series("S*")):
         p, ns = float(name.split()[-1]), points.of("S*", name).xs
@@ -450,18 +450,18 @@ def _trees(setting: Setting) -> Iterator[Point]:
             yield Point("LS", "weights below 0.2", trial, exact(dt.inspect.ladder(dt.MSTCost(), graph, rungs=1)[0]))
 
 
-def _judge_local_tree(points: Points) -> Judged:
+def _judge_local_tree(points: MeasuredPoints) -> Judged:
     most = float(points.of("LS", "weights below 0.2").ys.max())
     return settle(most <= 0.2, f"at most {short(most)} in {len(points.of('LS'))} graphs with cap 1", "it is larger")
 
 
-def _judge_tree_time(points: Points) -> Judged:
+def _judge_tree_time(points: MeasuredPoints) -> Judged:
     fits = {name: slope(p.xs, p.ys) for name in points.series("time") if (p := points.of("time", name))}
     payload = ", ".join(f"{name}: edges^{fit.value:.2f}" for name, fit in fits.items())
     return settle(all(fit.value < 2.5 for fit in fits.values()), payload, "it is not polynomial as measured")
 
 
-def _judge_tree_noise(points: Points) -> Judged:
+def _judge_tree_noise(points: MeasuredPoints) -> Judged:
     last = {name: points.of("S* / cap", name) for name in points.series("S* / cap")}
     payload = ", ".join(
         f"{name}: {short(p.ys[0])} at {p.xs[0]:.0f} vertices, {short(p.ys[-1])} at {p.xs[-1]:.0f}"
@@ -472,7 +472,7 @@ def _judge_tree_noise(points: Points) -> Judged:
     )
 
 
-def _draw_trees(figure: Figure, points: Points) -> None:
+def _draw_trees(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(
         figure, ["Spanning tree, uniform weights, beta = 0.1", "Time of the exact smooth bound"]
     )

@@ -25,8 +25,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     settle,
@@ -139,7 +139,7 @@ def _separations(setting: Setting) -> Iterator[Point]:
         yield Point("error", OURS, phi, median([one for one in ours if not math.isnan(one)] or [DIAMETER]))
 
 
-def _judge_blocks(points: Points) -> Judged:
+def _judge_blocks(points: MeasuredPoints) -> Judged:
     worst = min(points.of("share"), key=lambda p: p.y.low).y
     ratio = points.of("distance", "of a block's centres").ys / points.of("distance", "60 Lambda phi^2 sqrt(k)").ys
     return settle(
@@ -151,7 +151,7 @@ def _judge_blocks(points: Points) -> Judged:
     )
 
 
-def _judge_conjecture(points: Points) -> Judged:
+def _judge_conjecture(points: MeasuredPoints) -> Judged:
     noise, phi = points.of("error", NOISE), points.of("error", NOISE).xs
     radius = DIAMETER * phi * math.sqrt(K)
     # Theorem 4.9: S is at most 4 r for blocks within r, and Lemma 5.2 has r = 60 Lambda phi^2 sqrt(k).
@@ -170,7 +170,7 @@ def _judge_conjecture(points: Points) -> Judged:
     )
 
 
-def _judge_useful(points: Points) -> Judged:
+def _judge_useful(points: MeasuredPoints) -> Judged:
     ours, theirs = points.of("error", OURS), points.of("error", RELEASED)
     useful = [p.x for p in points.of("error", NOISE) if PLANE * p.y.value < QUARTER]
     return settle(
@@ -184,7 +184,7 @@ def _judge_useful(points: Points) -> Judged:
     )
 
 
-def _draw_separations(figure: Figure, points: Points) -> None:
+def _draw_separations(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Centres of a block against those of all", "Releases at epsilon 1"])
     drawing.lines(left, points, "distance", dashed=["60 Lambda phi^2 sqrt(k)"])
     drawing.finish(left, "phi^2 (small: well separated)", "matching distance", log="xy")
@@ -222,7 +222,7 @@ def _mixtures(setting: Setting) -> Iterator[Point]:
         yield Point("divergence", "KL(h || h'), at most", n, exact(moved / (2 * sigma**2)))
 
 
-def _judge_lemma(points: Points) -> Judged:
+def _judge_lemma(points: MeasuredPoints) -> Judged:
     chosen = points.of("distance", "of a block's centres")
     fit = slope(chosen.xs, chosen.ys)
     ratio = chosen.ys / points.of("distance", "sigma k sqrt(l / n')").ys
@@ -233,7 +233,7 @@ def _judge_lemma(points: Points) -> Judged:
     )
 
 
-def _judge_rate(points: Points) -> Judged:
+def _judge_rate(points: MeasuredPoints) -> Judged:
     noise = points.of("error", NOISE)
     fit = slope(noise.xs, noise.ys)
     # O(sigma l^{3/2} k log(1/delta) / (eps sqrt n')), with sigma = 0.3, l = 2.
@@ -247,7 +247,7 @@ def _judge_rate(points: Points) -> Judged:
     )
 
 
-def _judge_converges(points: Points) -> Judged:
+def _judge_converges(points: MeasuredPoints) -> Judged:
     theirs, ours, noise = points.of("error", RELEASED), points.of("error", OURS), points.of("error", NOISE)
     return settle(
         noise.ys[-1] < 0.7 * noise.ys[0],
@@ -259,7 +259,7 @@ def _judge_converges(points: Points) -> Judged:
     )
 
 
-def _judge_divergence(points: Points) -> Judged:
+def _judge_divergence(points: MeasuredPoints) -> Judged:
     chosen = points.of("divergence")
     fit = slope(chosen.xs, chosen.ys)
     return settle(
@@ -274,7 +274,7 @@ def _judge_divergence(points: Points) -> Judged:
     )
 
 
-def _draw_mixtures(figure: Figure, points: Points) -> None:
+def _draw_mixtures(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Centres of a block of n' points", "Releases of a mixture at epsilon 1"])
     drawing.lines(left, points, "distance", dashed=["sigma k sqrt(l / n')"])
     drawing.finish(left, "n'", "matching distance", log="xy")

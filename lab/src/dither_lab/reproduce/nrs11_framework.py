@@ -23,8 +23,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     settle,
@@ -59,7 +59,7 @@ def _sliding(setting: Setting) -> Iterator[Point]:
     yield Point("probability", "that dilation costs more than 0.3", 0, exact(math.exp(-beyond)))
 
 
-def _judge_sliding(points: Points) -> Judged:
+def _judge_sliding(points: MeasuredPoints) -> Judged:
     slid, dilated = points.of("log ratio", "sliding").ys, points.of("log ratio", "dilation").ys
     rare = float(points.of("probability").ys[0])
     return settle(
@@ -71,7 +71,7 @@ def _judge_sliding(points: Points) -> Judged:
     )
 
 
-def _draw_sliding(figure: Figure, points: Points) -> None:
+def _draw_sliding(figure: Figure, points: MeasuredPoints) -> None:
     for ax, quantity, dotted in zip(
         drawing.panels(figure, ["Sliding", "Dilation"]), ("sliding", "dilation"), (SLID, DILATED), strict=True
     ):
@@ -137,7 +137,7 @@ def _instances(setting: Setting) -> Iterator[Point]:
             yield Point(f"centres, {name}", "y", x, exact(y))
 
 
-def _judge_centres(points: Points) -> Judged:
+def _judge_centres(points: MeasuredPoints) -> Judged:
     moved = points.of("move of the centres / Lambda")
     return settle(
         bool(moved.ys.min() > 0.3),
@@ -147,7 +147,7 @@ def _judge_centres(points: Points) -> Judged:
     )
 
 
-def _judge_cost(points: Points) -> Judged:
+def _judge_cost(points: MeasuredPoints) -> Judged:
     plain = points.of("change of the cost, n / Lambda").ys.max()
     squared = max(p.y.value for p in points.of("change of the cost, n / Lambda^2"))
     return settle(
@@ -163,7 +163,7 @@ def _judge_cost(points: Points) -> Judged:
     )
 
 
-def _draw_instances(figure: Figure, points: Points) -> None:
+def _draw_instances(figure: Figure, points: MeasuredPoints) -> None:
     for ax, name in zip(
         drawing.panels(figure, ["A sensitive instance", "One point moved"]), ("here", "one point moved"), strict=True
     ):
@@ -216,7 +216,7 @@ def _by_formula(x: tuple[int, ...], points: int, beta: float) -> float:
     return max(math.exp(-beta * k) * max(ranks[k], ranks[k + 1] - ranks[0]) for k in range(len(x) + 1))
 
 
-def _judge_minimum(points: Points) -> Judged:
+def _judge_minimum(points: MeasuredPoints) -> Judged:
     worst = float(points.of("difference").ys.max())
     return settle(
         worst < 1e-9,
@@ -253,7 +253,7 @@ def _hard(setting: Setting) -> Iterator[Point]:
         yield Point("exponent", "-ln S* / beta, not satisfiable", records, exact(-math.log(smooth) / beta))
 
 
-def _judge_hard(points: Points) -> Judged:
+def _judge_hard(points: MeasuredPoints) -> Judged:
     yes, no = (points.of("local sensitivity", name).ys for name in ("satisfiable, least", "not satisfiable, largest"))
     exponent = points.of("exponent")
     off = exponent.xs - exponent.ys
@@ -269,14 +269,14 @@ def _judge_hard(points: Points) -> Judged:
     )
 
 
-def _draw_hard(figure: Figure, points: Points) -> None:
+def _draw_hard(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Local sensitivity decides satisfiability"])
     drawing.lines(ax, points, "local sensitivity")
     drawing.finish(ax, "records", "LS")
     drawing.whole(ax)
 
 
-def _draw_minimum(figure: Figure, points: Points) -> None:
+def _draw_minimum(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Smooth sensitivity of the minimum"])
     drawing.lines(ax, points, "S*", wide=["brute force"])
     drawing.finish(ax, "beta", "S* of the records 0, 1, 1, 3, 3 (or the first of them)")
@@ -349,7 +349,7 @@ def _aggregated(setting: Setting) -> Iterator[Point]:
         yield Point("error", "distance of the centre", size, exact(max(float(away[place]), 1e-9)))
 
 
-def _judge_main(points: Points) -> Judged:
+def _judge_main(points: MeasuredPoints) -> Judged:
     last = {name: points.of("S / r", name)[-1].y.value for name in METRICS}
     first = {name: points.of("S / r", name)[0].y.value for name in METRICS}
     centre = max(points.of("distance of the centre / r", name)[-1].y.value for name in METRICS)
@@ -365,7 +365,7 @@ def _judge_main(points: Points) -> Judged:
     )
 
 
-def _judge_corollary(points: Points) -> Judged:
+def _judge_corollary(points: MeasuredPoints) -> Judged:
     noise, r = (
         points.of("error", name) for name in ("mean |noise| of a coordinate", "r, of three quarters of the samples")
     )
@@ -382,7 +382,7 @@ def _judge_corollary(points: Points) -> Judged:
     )
 
 
-def _draw_main(figure: Figure, points: Points) -> None:
+def _draw_main(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Samples of 30 records, beta = 0.5", "Mean vectors in the plane, eps 4"])
     drawing.lines(left, points, "S / r")
     drawing.finish(left, "m, samples", "S / r", log="xy")
@@ -441,7 +441,7 @@ def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
     return np.asarray(((points[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1))
 
 
-def _judge_costs(points: Points) -> Judged:
+def _judge_costs(points: MeasuredPoints) -> Judged:
     least = min(points.of("Lemma 5.3"), key=lambda p: p.y.value)
     return settle(
         least.y.value >= 0.75,
@@ -450,7 +450,7 @@ def _judge_costs(points: Points) -> Judged:
     )
 
 
-def _judge_regions(points: Points) -> Judged:
+def _judge_regions(points: MeasuredPoints) -> Judged:
     worst, bound, tried = (
         float(points.of("Lemma 5.4", name).ys[0]) for name in ("largest symmetric difference", "28 phi^2", "candidates")
     )
@@ -463,7 +463,7 @@ def _judge_regions(points: Points) -> Judged:
     return settle(worst <= bound, ours, "clusters differ by more")
 
 
-def _judge_partition(points: Points) -> Judged:
+def _judge_partition(points: MeasuredPoints) -> Judged:
     chosen = points.of("Lemma 5.5")
     low, high = chosen[0].y, chosen[-1].y
     return settle(
@@ -475,7 +475,7 @@ def _judge_partition(points: Points) -> Judged:
     )
 
 
-def _draw_clusters(figure: Figure, points: Points) -> None:
+def _draw_clusters(figure: Figure, points: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["Lemma 5.3", "Lemma 5.5"])
     drawing.lines(left, points, "Lemma 5.3")
     left.axhline(0.75, color="#5b6770", label="3/4, the lemma's", **drawing.PAPER)

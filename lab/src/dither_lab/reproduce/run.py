@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from dither.errors import InvalidArgument
 from dither_lab.reproduce import drawing
-from dither_lab.reproduce.experiment import Experiment, Points, Reproduction, Setting, judged
+from dither_lab.reproduce.experiment import Experiment, MeasuredPoints, Reproduction, Setting, judged
 from dither_lab.reproduce.sources import SOURCES
 
 PAPERS = {
@@ -61,7 +61,7 @@ def run(
         yield Reproduction(experiment, points, rows, time.process_time() - began, sources, _drawn(experiment, points))
 
 
-def _drawn(experiment: Experiment, points: Points) -> bytes | None:
+def _drawn(experiment: Experiment, points: MeasuredPoints) -> bytes | None:
     if experiment.draw is None:
         return None
     built = drawing.figure()

@@ -25,8 +25,8 @@ from dither_lab.reproduce.experiment import (
     Claim,
     Experiment,
     Judged,
+    MeasuredPoints,
     Point,
-    Points,
     Rule,
     Setting,
     settle,
@@ -78,7 +78,7 @@ def _composition(setting: Setting) -> Iterator[Point]:
         yield Point("error", "k = n^2 / ln^2 n", n, exact(math.sqrt(square) / (n * alpha)))
 
 
-def _judge_optimal(found: Points) -> Judged:
+def _judge_optimal(found: MeasuredPoints) -> Judged:
     payload = found.of("delta of randomised response", "at the optimal epsilon")
     less = found.of("delta of randomised response", "at 1% less")
     close = [p for p in payload if p.y.value > 0]
@@ -91,7 +91,7 @@ def _judge_optimal(found: Points) -> Judged:
     )
 
 
-def _judge_asymptotic(found: Points) -> Judged:
+def _judge_asymptotic(found: MeasuredPoints) -> Judged:
     best, text, plain = (found.of("epsilon", name) for name in (BEST, TEXT, BASIC))
     large = [(p.y.value / q.y.value, p.x) for p, q in zip(text, best, strict=True) if p.x >= 100]
     crossing = next((p.x for p, q in zip(text, plain, strict=True) if p.y.value < q.y.value), math.inf)
@@ -105,7 +105,7 @@ def _judge_asymptotic(found: Points) -> Judged:
     )
 
 
-def _judge_many(found: Points) -> Judged:
+def _judge_many(found: MeasuredPoints) -> Judged:
     linear, square = found.of("error", "k = n / ln^2 n, times sqrt(n)").ys, found.of("error", "k = n^2 / ln^2 n").ys
     return settle(
         bool(np.all(np.diff(linear) < 0) and np.all(np.diff(square) < 0)),
@@ -117,7 +117,7 @@ def _judge_many(found: Points) -> Judged:
     )
 
 
-def _draw_composition(figure: Figure, found: Points) -> None:
+def _draw_composition(figure: Figure, found: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["k releases of epsilon 0.1, delta = 1e-6", "In units of the optimum"])
     drawing.lines(left, found, "epsilon")
     drawing.finish(left, "k", "epsilon together", log="xy")
@@ -245,8 +245,8 @@ def _table(setting: Setting) -> Iterator[Point]:
         yield Point("runs below the median of the law", _series(entry), sizes[1], share(below, RUNS))
 
 
-def _judge_entry(entry: TableEntry) -> Callable[[Points], Judged]:
-    def judge(found: Points) -> Judged:
+def _judge_entry(entry: TableEntry) -> Callable[[MeasuredPoints], Judged]:
+    def judge(found: MeasuredPoints) -> Judged:
         ratio = found.of("largest error / bound", _series(entry))
         first, last = ratio[0].y, ratio[-1].y
         unit = entry.unit or (entry.words[2:-1] if entry.words[0] == "O" else "sqrt(D log |Q|)")
@@ -264,7 +264,7 @@ def _judge_entry(entry: TableEntry) -> Callable[[Points], Judged]:
     return judge
 
 
-def _remark(found: Points, entry: TableEntry) -> str:
+def _remark(found: MeasuredPoints, entry: TableEntry) -> str:
     """How independent Laplace noise does on the same family, where it was measured and its ratio grows."""
     ratio = found.of("largest error / bound", f"{entry.family}, laplace")
     if not ratio or ratio.ys[-1] <= GROWTH * ratio.ys[0]:
@@ -275,7 +275,7 @@ def _remark(found: Points, entry: TableEntry) -> str:
     )
 
 
-def _draw_table(figure: Figure, found: Points) -> None:
+def _draw_table(figure: Figure, found: MeasuredPoints) -> None:
     left, right = drawing.panels(
         figure, ["Largest error of a family, in records (epsilon 1)", "Over Table 2.1's bound"], height=4.2
     )
@@ -299,7 +299,7 @@ def _floor(setting: Setting) -> Iterator[Point]:
         yield Point("chance", "Laplace, delta = 0", epsilon, exact(-math.expm1(-epsilon / 2)))
 
 
-def _judge_floor(found: Points) -> Judged:
+def _judge_floor(found: MeasuredPoints) -> Judged:
     gaps: dict[float, float] = {}
     for delta in (0.0, 0.1):
         bound, best = (found.of("chance", f"{who}, delta = {delta:g}") for who in ("bound", "randomised response"))
@@ -319,7 +319,7 @@ def _judge_floor(found: Points) -> Judged:
     )
 
 
-def _draw_floor(figure: Figure, found: Points) -> None:
+def _draw_floor(figure: Figure, found: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Chance of being within LS/2 on both of two neighbours"])
     dashed = [name for name in found.series("chance") if name.startswith("bound")]
     drawing.lines(ax, found, "chance", dashed=dashed, wide=["randomised response, delta = 0"])

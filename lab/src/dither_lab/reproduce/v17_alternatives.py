@@ -17,7 +17,17 @@ from dither.noise.gaussian import Gaussian
 from dither.privacy import Loss
 from dither_lab.reproduce import drawing
 from dither_lab.reproduce.counterfactual import power, put, times
-from dither_lab.reproduce.experiment import SEEDED, Claim, Experiment, Judged, Point, Points, Rule, Setting, settle
+from dither_lab.reproduce.experiment import (
+    SEEDED,
+    Claim,
+    Experiment,
+    Judged,
+    MeasuredPoints,
+    Point,
+    Rule,
+    Setting,
+    settle,
+)
 from dither_lab.reproduce.intervals import exact, share, short
 
 if TYPE_CHECKING:
@@ -131,7 +141,7 @@ def _many(setting: Setting) -> Iterator[Point]:
         yield Point("runs", "within the bound of the law", k, share(inside, trials))
 
 
-def _judge_many(points: Points) -> Judged:
+def _judge_many(points: MeasuredPoints) -> Judged:
     mended, plain = points.of("error / bound", MENDED), points.of("error / bound", PLAIN)
     late = [k for k, x in enumerate(mended.xs) if x >= 12]
     grows, flat = plain.ys[-1] / plain.ys[late[0]], mended.ys[-1] / mended.ys[late[0]]
@@ -148,7 +158,7 @@ def _judge_many(points: Points) -> Judged:
     )
 
 
-def _draw_many(figure: Figure, points: Points) -> None:
+def _draw_many(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Largest error of k counts over Theorem 2.7's bound"])
     drawing.lines(ax, points, "error / bound")
     drawing.finish(ax, "log10 k", "ratio", log="y")
@@ -208,7 +218,7 @@ def _stable(setting: Setting) -> Iterator[Point]:
         yield Point("released", "delta = 1e-6", margin, exact(test.chance(margin)))
 
 
-def _judge_stable(points: Points) -> Judged:
+def _judge_stable(points: MeasuredPoints) -> Judged:
     found, allowed = points.of("delta", "stable values").ys, points.of("delta", "allowed").ys
     low, far = points.at("released", "delta = 1e-6", 0), points.at("released", "delta = 1e-6", 30)
     lowered = points.of("delta", "threshold lowered by 1").ys
@@ -223,7 +233,7 @@ def _judge_stable(points: Points) -> Judged:
     )
 
 
-def _draw_stable(figure: Figure, points: Points) -> None:
+def _draw_stable(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["The exact value is released, eps 1, delta 1e-6"])
     drawing.lines(ax, points, "released")
     drawing.finish(ax, "changes that the value survives", "probability")
@@ -271,7 +281,7 @@ def _restricted(setting: Setting) -> Iterator[Point]:
         yield Point("sensitivity", "local, largest over these graphs", degree, exact(largest))
 
 
-def _judge_restricted(points: Points) -> Judged:
+def _judge_restricted(points: MeasuredPoints) -> Judged:
     within = points.of("sensitivity", "restricted to degree at most D").ys
     least, most = (points.of("sensitivity", f"local, {which} over these graphs").ys for which in ("least", "largest"))
     return settle(
@@ -284,7 +294,7 @@ def _judge_restricted(points: Points) -> Judged:
     )
 
 
-def _draw_restricted(figure: Figure, points: Points) -> None:
+def _draw_restricted(figure: Figure, points: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Edges of graphs on 5 vertices, node privacy"])
     drawing.lines(ax, points, "sensitivity")
     drawing.finish(ax, "D", "edges")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import AskOptions, refuse
+from dither.interfaces.cli.options import AskCommandOptions, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 from dither.interfaces.cli.tables import is_select
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from dither.sql.calls import Field
 
 
-def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskOptions]) -> None:
+def ask_file(
+    file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskCommandOptions]
+) -> None:
     """Answer one call about columns of a CSV or Parquet file; nothing keeps account of what is spent."""
     why = "is for a schema file, which dither register drafts: leave it out"
     refuse(options, ("where", "by", "weights", "ledger", "again"), why)
@@ -59,7 +61,7 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
         release.plot().figure.savefig(plot)
 
 
-def _fields(options: AskOptions) -> dict[str, Field]:
+def _fields(options: AskCommandOptions) -> dict[str, Field]:
     """The fields of the query that options give."""
     pairs = [tuple(number("bounds", end) for end in pair) for pair in options["bounds"]]
     fields: dict[str, Field] = {}

@@ -13,7 +13,7 @@ import click
 from dither.errors import DitherError, NotInstalled
 from dither.interfaces.cli.access_tokens import tokens
 from dither.interfaces.cli.ledger import ledger
-from dither.interfaces.cli.options import AskOptions, mechanism_option, noise_option
+from dither.interfaces.cli.options import AskCommandOptions, mechanism_option, noise_option
 from dither.interfaces.cli.output import show
 from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
@@ -122,7 +122,7 @@ def ask(
     as_json: bool,
     server: str | None,
     token: str | None,
-    **options: Unpack[AskOptions],
+    **options: Unpack[AskCommandOptions],
 ) -> None:
     """Ask QUESTION of a CSV or Parquet FILE, or of a registered dataset (a schema FILE, .toml).
 

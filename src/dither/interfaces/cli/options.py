@@ -30,7 +30,7 @@ class Selecting(TypedDict):
     by: tuple[str, ...]
 
 
-class AskOptions(Selecting):
+class AskCommandOptions(Selecting):
     """What ``dither ask`` takes beside the file, the question and how the answer is shown."""
 
     bounds: tuple[tuple[str, str], ...]
@@ -46,7 +46,7 @@ class AskOptions(Selecting):
     again: bool
 
 
-class QuoteOptions(Selecting):
+class QuoteCommandOptions(Selecting):
     """What ``dither quote`` takes beside the file and the question."""
 
     epsilon: str | None
@@ -65,8 +65,8 @@ class QuoteOptions(Selecting):
     token: str | None
 
 
-class Quoted(TypedDict):
-    """What a quote is asked with beside its price."""
+class QuoteArguments(TypedDict):
+    """What a quote is asked with beside its privacy loss."""
 
     prior: Prior | None
     rows: int | None
@@ -75,7 +75,7 @@ class Quoted(TypedDict):
     confidence: Decimal | None
 
 
-class Priced(TypedDict):
+class LossArguments(TypedDict):
     """What every question is asked with."""
 
     epsilon: Decimal
@@ -83,7 +83,7 @@ class Priced(TypedDict):
     confidence: Decimal | None
 
 
-class Asked(Priced):
+class StatementArguments(LossArguments):
     """What a statement is asked with."""
 
     weights: dict[str, Decimal] | list[Decimal] | None

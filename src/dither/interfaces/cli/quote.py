@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import Quoted, QuoteOptions, mechanism_option, noise_option, refuse
+from dither.interfaces.cli.options import QuoteArguments, QuoteCommandOptions, mechanism_option, noise_option, refuse
 from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
 @click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOptions]) -> None:
+def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCommandOptions]) -> None:
     """Privacy loss, mechanism and error of QUESTION for the schema FILE, before it is asked; reads and charges nothing.
 
     QUESTION is SQL, or the list of a SELECT.  Without a prior errors are upper bounds for all data, usually far above
@@ -78,7 +78,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteOp
     schema = None if options["server"] is not None else load_schema(needs_schema(file))
     of_graph = schema is not None and not isinstance(schema, Schema)
     prior = _prior(options["prior"], options["prior_sample"], of_graph=of_graph)
-    asked: Quoted = {
+    asked: QuoteArguments = {
         "prior": None if isinstance(prior, GraphPrior) else prior,
         "rows": options["rows"],
         "mechanism": options["mechanism"],
@@ -126,8 +126,8 @@ def _with_stored(
     schema: Schema,
     loss: Loss,
     file: Path,
-    options: QuoteOptions,
-    asked: Quoted,
+    options: QuoteCommandOptions,
+    asked: QuoteArguments,
 ) -> Quotes:
     """Quotes with what the ledger stores, where there is one: counts that a stored histogram answers are free."""
     from dither.errors import UnknownDataset
@@ -162,8 +162,8 @@ def _print(quotes: Quotes, dataset: str, *, as_json: bool) -> None:
 def _of_graph(
     statement: Statement,
     schema: GraphSchema,
-    options: QuoteOptions,
-    asked: Quoted,
+    options: QuoteCommandOptions,
+    asked: QuoteArguments,
     prior: Prior | GraphPrior | None,
 ) -> Quotes:
     """Quotes of a graph: what is public about it is enough, and its budget is not asked for."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import AskOptions, Quoted, QuoteOptions, refuse
+from dither.interfaces.cli.options import AskCommandOptions, QuoteArguments, QuoteCommandOptions, refuse
 from dither.interfaces.cli.output import check_picture, number, show
 from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
 
@@ -28,7 +28,7 @@ def ask_server(
     *,
     plot: Path | None,
     as_json: bool,
-    **options: Unpack[AskOptions],
+    **options: Unpack[AskCommandOptions],
 ) -> None:
     """Answer a question in SQL (or the list of a SELECT, with --where and --by) from a server."""
     from dither.release import Release, Releases
@@ -51,7 +51,7 @@ def ask_server(
 
 
 def quoted_by_server(
-    dataset: str, question: str, options: QuoteOptions, asked: Quoted, prior: Prior | GraphPrior | None
+    dataset: str, question: str, options: QuoteCommandOptions, asked: QuoteArguments, prior: Prior | GraphPrior | None
 ) -> Quotes:
     """The quotes of a server for a question in SQL, or for the list of a SELECT, with --where and --by."""
     if options["target_error"] is not None:
@@ -73,7 +73,7 @@ def quoted_by_server(
 
 
 def _session_for(
-    url: str, token: str | None, dataset: str, question: str, options: AskOptions | QuoteOptions
+    url: str, token: str | None, dataset: str, question: str, options: AskCommandOptions | QuoteCommandOptions
 ) -> RemoteSession:
     """A session with the server; of a graph the question is looked at here, which sends nothing."""
     from dither.interfaces.client import connect
@@ -87,7 +87,7 @@ def _session_for(
     return session
 
 
-def _statement(question: str, dataset: str, options: AskOptions | QuoteOptions) -> str:
+def _statement(question: str, dataset: str, options: AskCommandOptions | QuoteCommandOptions) -> str:
     """SQL as it is, or a list of functions made into a SELECT."""
     if is_select(question):
         refuse(options, ("where",), "write it into the SQL: WHERE ...", as_text=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import CommonOptions, Priced, RunOptions
+from dither.interfaces.cli.options import CommonOptions, LossArguments, RunOptions
 from dither.interfaces.cli.output import needs_schema, number, show
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def clusters(file: Path, *, count: int, mixture: bool, as_json: bool, **options:
         _show(session, release, as_json=as_json)
 
 
-def _asked(options: CommonOptions) -> Priced:
+def _asked(options: CommonOptions) -> LossArguments:
     confidence = options["confidence"]
     return {
         "epsilon": number("epsilon", options["epsilon"]),

@@ -75,7 +75,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         from dither.interfaces.http.app import create_app
         from dither.interfaces.http.connections import BACKLOG, KEEP_ALIVE, LimitedServer, limited
         from dither.interfaces.http.fork_server import ForkServer
-        from dither.interfaces.http.server_state import Curator, Settings, prepare_home
+        from dither.interfaces.http.server_state import Curator, ServerSettings, prepare_home
     except ImportError:
         raise NotInstalled("dither serve", "the extra server", "dither[server]") from None
     from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
@@ -92,7 +92,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
     forks = ForkServer.forked()  # now, while there are no threads, sockets or data that helpers would inherit
     tls = _tls(options["certificate"], options["key"])
     listening = _listening(host, port)
-    settings = Settings(
+    settings = ServerSettings(
         rate=options["rate"],
         burst=max(60, round(3 * options["rate"])),
         workers=options["workers"],

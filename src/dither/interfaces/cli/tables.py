@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import Asked, AskOptions, QuoteOptions, refuse
+from dither.interfaces.cli.options import AskCommandOptions, QuoteCommandOptions, StatementArguments, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
 
-def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskOptions]) -> None:
+def ask_dataset(
+    file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskCommandOptions]
+) -> None:
     """Answer a question in SQL, or the list of a SELECT with --where and --by, out of the dataset's budget."""
     import dither as dt
     from dither.privacy import Loss
@@ -63,7 +65,9 @@ def ask_dataset(file: Path, question: str, *, plot: Path | None, as_json: bool, 
         answered.plot().figure.savefig(plot)
 
 
-def statement_of(question: str, schema: Schema | GraphSchema, options: AskOptions | QuoteOptions) -> Statement:
+def statement_of(
+    question: str, schema: Schema | GraphSchema, options: AskCommandOptions | QuoteCommandOptions
+) -> Statement:
     """SQL, or the list of a SELECT with --where and --by."""
     from dither.sources.graph_schema import GraphSchema
     from dither.sources.predicates import parse_filter
@@ -87,12 +91,12 @@ def is_select(question: str) -> bool:
     return _SELECT.match(question) is not None
 
 
-def only_whole(options: AskOptions | QuoteOptions) -> None:
+def only_whole(options: AskCommandOptions | QuoteCommandOptions) -> None:
     """Refuse a filter and groups of a graph."""
     refuse(options, ("where", "by"), "a graph is asked as a whole: leave it out", as_text=True)
 
 
-def asked_of(options: AskOptions) -> Asked:
+def asked_of(options: AskCommandOptions) -> StatementArguments:
     """What the options of a command say about privacy loss, noise and interval."""
     return {
         "epsilon": number("epsilon", options["epsilon"]),

@@ -20,7 +20,7 @@ from dither.interfaces.http import endpoints
 from dither.interfaces.http.bodies import json_response
 from dither.interfaces.http.problems import Refused, forbidden, problem_response, unauthenticated
 from dither.interfaces.http.routes import ALL, Endpoint, Handler, registered_endpoints
-from dither.interfaces.http.server_state import Curator, Settings
+from dither.interfaces.http.server_state import Curator, ServerSettings
 from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log, log_failure
 from dither.plain import JsonObject
@@ -40,7 +40,7 @@ def create_app(
     home: str | Path,
     *,
     ledger: str | Path | None = None,
-    settings: Settings | None = None,
+    settings: ServerSettings | None = None,
     curator: Curator | None = None,
 ) -> Starlette:
     """The curator over everything below a home folder; ``ledger`` is a path or address elsewhere."""

@@ -78,7 +78,7 @@ async def _dataset(request: Request) -> Dataset:
 # --- health, metrics, oneself ------------------------------------------------------------------------------
 
 
-@endpoint("GET", "/healthz", ALL, answers={200: answers.Health})
+@endpoint("GET", "/healthz", ALL, answers={200: answers.HealthAnswer})
 async def health(request: Request) -> Response:
     """Whether ledger and tokens can be read and written."""
     await curator_of(request).health.check()
@@ -190,7 +190,7 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Payload
     OWNER,
     body=models.Register,
     outcomes={201: "Registered."},
-    answers={201: answers.Dataset},
+    answers={201: answers.DatasetAnswer},
 )
 async def register(request: Request) -> Response:
     """Register a dataset: its schema is checked against the source, and the ledger opens its account."""
@@ -210,7 +210,7 @@ async def register(request: Request) -> Response:
     return json_response(built, 201, {"Location": f"/v1/datasets/{body.name}"})
 
 
-@endpoint("GET", "/v1/datasets/{name}", SOMEBODY, answers={200: answers.Dataset})
+@endpoint("GET", "/v1/datasets/{name}", SOMEBODY, answers={200: answers.DatasetAnswer})
 async def show_dataset(request: Request) -> Response:
     """One dataset."""
     return json_response(await _shown(request, await _dataset(request)))
@@ -223,7 +223,7 @@ async def _shown(request: Request, dataset: Dataset) -> dict[str, Payload]:
     return await run(_full, curator, dataset, token)
 
 
-@endpoint("PATCH", "/v1/datasets/{name}", OWNER, body=models.Change, answers={200: answers.Dataset})
+@endpoint("PATCH", "/v1/datasets/{name}", OWNER, body=models.Change, answers={200: answers.DatasetAnswer})
 async def change_dataset(request: Request) -> Response:
     """Declare another schedule, or that the data have grown."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -240,7 +240,7 @@ async def change_dataset(request: Request) -> Response:
     return json_response(await _shown(request, dataset))
 
 
-@endpoint("DELETE", "/v1/datasets/{name}", OWNER, answers={200: answers.Dataset})
+@endpoint("DELETE", "/v1/datasets/{name}", OWNER, answers={200: answers.DatasetAnswer})
 async def retire(request: Request) -> Response:
     """No more questions about these data, for good."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -253,7 +253,7 @@ async def retire(request: Request) -> Response:
 # --- questions ---------------------------------------------------------------------------------------------
 
 
-@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY, body=models.Quote, answers={200: answers.Quotes})
+@endpoint("POST", "/v1/datasets/{name}/quote", SOMEBODY, body=models.QuoteBody, answers={200: answers.QuotesAnswer})
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -291,7 +291,7 @@ async def _in_helper(
     SOMEBODY,
     body=models.Ask,
     outcomes={200: "What was asked for.", 202: "A job; see Location."},
-    answers={200: answers.Releases, 202: answers.Job},
+    answers={200: answers.ReleasesAnswer, 202: answers.JobAnswer},
 )
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
@@ -369,7 +369,7 @@ async def history(request: Request) -> Response:
     return json_response({"releases": payload})
 
 
-@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY, answers={200: answers.Account})
+@endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY, answers={200: answers.AccountAnswer})
 async def budget(request: Request) -> Response:
     """What may be spent, what was spent, what is left."""
     dataset, curator = await _dataset(request), curator_of(request)
@@ -377,11 +377,11 @@ async def budget(request: Request) -> Response:
     return json_response(await curator.threads.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
-@endpoint("GET", "/v1/ledger", OWNER, parameters=models.Entries, answers={200: answers.LedgerPage})
+@endpoint("GET", "/v1/ledger", OWNER, parameters=models.LedgerPart, answers={200: answers.LedgerPage})
 async def ledger_entries(request: Request) -> Response:
     """The raw entries of the ledger with their hashes, oldest first, and the head of the chain."""
     curator, token = curator_of(request), token_of(request)
-    page = _parameters(request, models.Entries)
+    page = _parameters(request, models.LedgerPart)
     if page.dataset is None:
         _all_datasets(token)
     elif not token.may_see(page.dataset):
@@ -411,7 +411,7 @@ def _all_datasets(token: Token) -> None:
         raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
 
 
-@endpoint("GET", "/v1/jobs/{id}", SOMEBODY, answers={200: answers.Job})
+@endpoint("GET", "/v1/jobs/{id}", SOMEBODY, answers={200: answers.JobAnswer})
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]

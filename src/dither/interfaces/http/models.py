@@ -100,7 +100,7 @@ class Assumed(TypedDict, total=False):
     prior: Prior | GraphPrior
 
 
-class Quote(Model):
+class QuoteBody(Model):
     """A question whose quote is wanted: queries or SQL, the privacy loss, and options."""
 
     query: Annotated[Query | list[Query] | None, Accepts(_QUERIES)] = None
@@ -147,7 +147,7 @@ class Quote(Model):
         return known
 
 
-class Ask(Quote):
+class Ask(QuoteBody):
     """A question that is paid for."""
 
     request_id: Annotated[str | None, Accepts(followed(text(), _printable) | None)] = None
@@ -219,7 +219,7 @@ class Page(Model):
     limit: Annotated[int, Accepts(whole(0, MOST_LISTED)), BeforeValidator(_of_digits)] = 100
 
 
-class Entries(Page):
+class LedgerPart(Page):
     """Which part of the ledger."""
 
     dataset: Annotated[str, Accepts(text(64))] | None = None

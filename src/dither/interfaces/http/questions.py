@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from dither.borders import Exact, read
-from dither.interfaces.http.models import Ask, Assumed, Quote
+from dither.interfaces.http.models import Ask, Assumed, QuoteBody
 from dither.interfaces.strict_json import MOST_DIGITS
 from dither.plain import Given
 from dither.queries.query import Query
@@ -16,7 +16,7 @@ from dither.queries.registry import entry_of
 from dither.sql.statement import Statement
 
 _EXACT = Context(prec=MOST_DIGITS)
-_ASKED = tuple(name for name in Quote.model_fields if name != "again")
+_ASKED = tuple(name for name in QuoteBody.model_fields if name != "again")
 """The fields that say what is asked; the others say how it is sent."""
 
 
@@ -41,7 +41,7 @@ class Question:
 
 def question_of(body: dict[str, Given], *, quoted: bool = False) -> Question:
     """The question that a body asks."""
-    asked = read(Quote if quoted else Ask, body)
+    asked = read(QuoteBody if quoted else Ask, body)
     options = {
         "mechanism": asked.calibration or asked.mechanism or "auto",
         "noise": asked.noise or "auto",

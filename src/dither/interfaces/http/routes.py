@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.borders import Model
-from dither.interfaces.answers import OWNER, Answer
+from dither.interfaces.answers import OWNER, AnswerModel
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Who: TypeAlias = Literal["all", "somebody", "owner"]
@@ -32,7 +32,7 @@ class Endpoint:
     parameters: type[Model] | None = None
     """What may stand after ``?``."""
     outcomes: Mapping[int, str] = field(default_factory=lambda: {200: "What was asked for."})
-    answers: Mapping[int, type[Answer]] = field(default_factory=dict)
+    answers: Mapping[int, type[AnswerModel]] = field(default_factory=dict)
     """The JSON of the answer of a status."""
     media_type: str = "application/json"
 
@@ -43,7 +43,7 @@ class Described(TypedDict, total=False):
     body: type[Model]
     parameters: type[Model]
     outcomes: Mapping[int, str]
-    answers: Mapping[int, type[Answer]]
+    answers: Mapping[int, type[AnswerModel]]
     media_type: str
 
 

@@ -35,7 +35,7 @@ DRAIN = 90.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """What the operator of the server may choose; all of it is public."""
 
     rate: float = 20.0
@@ -66,11 +66,11 @@ class Curator:
         self,
         home: Path,
         ledger: str | Path | None = None,
-        settings: Settings | None = None,
+        settings: ServerSettings | None = None,
         forks: ForkServer | None = None,
     ) -> None:
         home = home.absolute()
-        self.home, self.settings = home, settings or Settings()
+        self.home, self.settings = home, settings or ServerSettings()
         self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)

@@ -12,7 +12,7 @@ from typing import Any
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
 from dither_lab.audit.laws.facts import D, Facts
-from dither_lab.audit.laws.outputs import Listed, Outputs
+from dither_lab.audit.laws.outputs import ListedDistribution, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Pair, WorstPair, output_law
 
 BITS = 160
@@ -90,7 +90,7 @@ class _Drawn(IndependentLaw):
         """Every answer by cost."""
 
     def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
-        return Outputs((facts.value(data),), (Listed(self.costs(prepared, facts, data).law()),))
+        return Outputs((facts.value(data),), (ListedDistribution(self.costs(prepared, facts, data).law()),))
 
     def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         laws: dict[int, dict[int, Ball]] = {}

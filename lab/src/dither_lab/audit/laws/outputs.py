@@ -29,7 +29,7 @@ class Distribution(ABC):
         return self.below(value - distance) + self.above(value + distance)
 
 
-class Listed(Distribution):
+class ListedDistribution(Distribution):
     """Every answer with its probability."""
 
     def __init__(self, chances: Mapping[int, float]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dither.mechanisms.mechanism import Prepared
 from dither_lab.audit.checks import float_bound
 from dither_lab.audit.laws.facts import D, Facts
-from dither_lab.audit.laws.outputs import Listed, Outputs
+from dither_lab.audit.laws.outputs import ListedDistribution, Outputs
 from dither_lab.audit.laws.registry import IndependentLaw, Pair, WorstPair, output_law
 
 Answers = tuple[int, ...]
@@ -39,7 +39,7 @@ class SeveralLaw(IndependentLaw):
             chances: Counter[int] = Counter()
             for answers, chance in law.items():
                 chances[answers[index]] += chance  # type: ignore[assignment]
-            numbers.append(Listed(chances))
+            numbers.append(ListedDistribution(chances))
         return Outputs(values, tuple(numbers))
 
     def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:  # noqa: ARG002

@@ -16,7 +16,7 @@ from dither.queries.order import Minimum
 from dither.queries.smallest import ChainSum
 from dither_lab.audit.imitation import broken_draw
 from dither_lab.audit.laws.facts import D, Facts
-from dither_lab.audit.laws.outputs import Distribution, Listed, Noisy, Outputs
+from dither_lab.audit.laws.outputs import Distribution, ListedDistribution, Noisy, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Mutant, Pair, WorstPair, output_law
 from dither_lab.audit.laws.tails import Floats, Tail
 from dither_lab.audit.universes import Universe, chain_universe, column_universe
@@ -203,7 +203,7 @@ class WholeRungs(_BrokenLaw):
 
     mistake = "smoothed rungs rounded to whole numbers"
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Listed:
+    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> ListedDistribution:
         low, high = facts.statistic.answers.ends
         with precision(BITS):
             widths, widest = self.stairs(prepared, facts, data).floats()
@@ -219,7 +219,7 @@ class WholeRungs(_BrokenLaw):
                     weights[min(max(place, low), high)] += math.exp(-rate * cost)
             reached, cost = reached + width, cost + 1
         total = math.fsum(weights.values())
-        return Listed({place: weight / total for place, weight in weights.items()})
+        return ListedDistribution({place: weight / total for place, weight in weights.items()})
 
     def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         low, high = facts.statistic.answers.ends
@@ -248,7 +248,7 @@ class Renormalised(_BrokenLaw):
         rooms = np.array([line.value - low, high - line.value], dtype=float)
         return 1.0 - float(line.tail(rooms).sum()) / 2.0, line
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Listed:
+    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> ListedDistribution:
         low, high = facts.statistic.answers.ends
         inside, line = self._inside(prepared, facts, data)
         free = replace(line, low=None, high=None)
@@ -257,7 +257,7 @@ class Renormalised(_BrokenLaw):
         cells = {place: 1.0 - free.below(place) - free.above(place) for place in range(low, high + 1)}
         cells[low] = 1.0 - ends[low] - free.above(low)
         cells[high] = 1.0 - ends[high] - free.below(high)
-        return Listed({place: max(cell, 0.0) / inside for place, cell in cells.items()})
+        return ListedDistribution({place: max(cell, 0.0) / inside for place, cell in cells.items()})
 
     def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         low, high = facts.statistic.answers.ends

@@ -13,7 +13,7 @@ from dither.mechanisms.mechanism import Mechanism, Prepared
 from dither.privacy import Loss
 from dither_lab.audit.checks import least_epsilon, within_rounding
 from dither_lab.audit.laws.facts import D, Facts
-from dither_lab.audit.laws.outputs import Listed, Noisy, Outputs
+from dither_lab.audit.laws.outputs import ListedDistribution, Noisy, Outputs
 from dither_lab.audit.laws.registry import TESTED, IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
 
@@ -107,7 +107,7 @@ class StableLaw(_Tested):
 
     def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
         value = facts.value(data)
-        return Outputs((value,), (Listed({value: 1.0}),), 1.0 - self.passes(prepared, facts, data))
+        return Outputs((value,), (ListedDistribution({value: 1.0}),), 1.0 - self.passes(prepared, facts, data))
 
     def mixed(self, prepared: Any, facts: Facts[D], data: D) -> Mixed:
         law, passed = Mixed(), self.passes(prepared, facts, data)

@@ -13,7 +13,7 @@ import numpy as np
 from dither.mechanisms.mechanism import Prepared
 from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither_lab.audit.laws.facts import D, Facts
-from dither_lab.audit.laws.outputs import Distribution, Listed, Noisy, Outputs
+from dither_lab.audit.laws.outputs import Distribution, ListedDistribution, Noisy, Outputs
 from dither_lab.audit.laws.registry import IndependentLaw, Pair, WorstPair, output_law
 from dither_lab.audit.laws.tails import Floats
 
@@ -90,7 +90,7 @@ def _clamped(value: int, noise: dict[int, float], low: int | None, high: int | N
         place = place if low is None else max(place, low)
         place = place if high is None else min(place, high)
         found[place] = found.get(place, 0.0) + chance
-    return Listed(found)
+    return ListedDistribution(found)
 
 
 @output_law("k_norm")

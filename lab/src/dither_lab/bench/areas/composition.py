@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dither_lab.bench.areas.noise import NOTHING
-from dither_lab.bench.design import OURS, Area, Asked, Comparison, Effort, Way
+from dither_lab.bench.design import OURS, Area, Asked, Comparison, MeasuringEffort, Way
 
 INTERVAL = 1e-4
 """dp-accounting's own default for the grid of losses."""
@@ -36,7 +36,7 @@ def _comparison(
         neighbours="any",
         score=_epsilon,
         quantity="epsilon",
-        effort=Effort(5 if quick else 9, 5, 0.2),
+        effort=MeasuringEffort(5 if quick else 9, 5, 0.2),
         asked=() if limit is None else (Asked("error", limit, of="ours"),),
         size=size,
         series=series,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dither.errors import InvalidArgument
-from dither_lab.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+from dither_lab.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 from dither_lab.bench.sources import real_file, stand_in
 
 DELTA = 1e-6
@@ -83,7 +83,7 @@ def _errors(quick: bool) -> list[Comparison]:
             neighbours=CHANGE_EDGE,
             score=lambda answer, data: float(answer),
             unit="triangles",
-            effort=Effort(1),
+            effort=MeasuringEffort(1),
             asked=(Asked("error", 0.6),),
         )
         for name in (COMPARED[:2] if quick else COMPARED)
@@ -92,7 +92,13 @@ def _errors(quick: bool) -> list[Comparison]:
 
 
 def _ladder(
-    name: str, what: str, data: Data, effort: Effort, limit: float | None, series: str | None = None, size: int = 0
+    name: str,
+    what: str,
+    data: Data,
+    effort: MeasuringEffort,
+    limit: float | None,
+    series: str | None = None,
+    size: int = 0,
 ) -> Comparison:
     plain = "not private"
     return Comparison(
@@ -115,7 +121,7 @@ def _ladder(
 
 
 def _times(quick: bool) -> list[Comparison]:
-    effort = Effort(5 if quick else 11, 3, 0.0)
+    effort = MeasuringEffort(5 if quick else 11, 3, 0.0)
     found = [_ladder("ladder/loc-Gowalla", f"{LADDER} loc-Gowalla", _real("loc-Gowalla"), effort, 0.5)]
     sizes = (10_000, 100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
     models = [("heavy tail", size) for size in sizes] + [("even", sizes[-1])]
@@ -125,7 +131,7 @@ def _times(quick: bool) -> list[Comparison]:
             f"ladder/{model}/{size}",
             f"{LADDER} {size:,} generated edges, {model}",
             Data(f"{model} {size}", partial(_generated, model, size)),
-            Effort(3 if size >= 10_000_000 else 5, 1, 0.0),
+            MeasuringEffort(3 if size >= 10_000_000 else 5, 1, 0.0),
             1.0 if size == 10_000_000 else None,
             f"ladder of generated graphs, {model}",
             size,
@@ -186,7 +192,7 @@ def _trees(quick: bool) -> list[Comparison]:
             ours=Way(OURS, "tree", "exact ladder"),
             guarantee="any",
             neighbours="change one weight",
-            effort=Effort(3, 1, 0.0),
+            effort=MeasuringEffort(3, 1, 0.0),
             asked=() if limit is None else (Asked("time", limit, of="ours"),),
         )
         for title, data, limit in cases
@@ -198,7 +204,7 @@ def _trees(quick: bool) -> list[Comparison]:
             data=small,
             ours=Way(OURS, "cut", "minimum cut"),
             others=(Way("igraph", "cut", note="not private"),),
-            effort=Effort(3 if quick else 7, 1, 0.0),
+            effort=MeasuringEffort(3 if quick else 7, 1, 0.0),
         )
     )
     return found

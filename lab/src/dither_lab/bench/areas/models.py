@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
 Centres: TypeAlias = Sequence[Sequence[float]]
 TRUTH = np.array([(-5.0, -5.0), (0.0, 5.0), (5.0, -2.0)])
@@ -114,7 +114,7 @@ def _clusters(quick: bool) -> list[Comparison]:
                     neighbours=CHANGE_ONE,
                     score=centre_distance,
                     centre="median",
-                    effort=Effort(count, 1, 0.0),
+                    effort=MeasuringEffort(count, 1, 0.0),
                     asked=(Asked("error", 0.2, of="ours"),) if n == 10_000 else (),
                     series="k-means" if function == "kmeans" and not quick else None,
                     size=n,
@@ -146,7 +146,7 @@ def _widths(quick: bool) -> list[Comparison]:
             score=score,
             quantity=quantity,
             unit=unit,
-            effort=Effort(count, 1, 0.0),
+            effort=MeasuringEffort(count, 1, 0.0),
             asked=(Asked("error", limit, of="ours"),),
         )
         for more, score, quantity, unit, limit in scores
@@ -187,7 +187,7 @@ def _consensus(quick: bool) -> list[Comparison]:
             neighbours=CHANGE_ONE,
             score=is_wrong,
             quantity="share of wrong rankings",
-            effort=Effort(count, 1, 0.0),
+            effort=MeasuringEffort(count, 1, 0.0),
             asked=(Asked("error", 0.1, of="ours"),),
         )
     ]
@@ -218,7 +218,7 @@ def _regressions(quick: bool) -> list[Comparison]:
                 guarantee=GUARANTEE,
                 neighbours=CHANGE_ONE,
                 score=slope_error,
-                effort=Effort(count, 5, 2.0),
+                effort=MeasuringEffort(count, 5, 2.0),
                 asked=(Asked("error", 0.05 if outliers else 0.03, of="ours"),) if features == 2 else (),
             )
         )
@@ -242,7 +242,7 @@ def _sizes(quick: bool) -> list[Comparison]:
             guarantee=GUARANTEE,
             neighbours=CHANGE_ONE,
             score=slope_error,
-            effort=Effort(count, 1, 0.0),
+            effort=MeasuringEffort(count, 1, 0.0),
         )
         for n, count in ([] if quick else [(1_000, 2), (100_000, 8)])
     ]
@@ -275,7 +275,7 @@ def _three_coefficients(quick: bool) -> list[Comparison]:
                     neighbours=CHANGE_ONE,
                     score=score,
                     quantity=quantity,
-                    effort=Effort(count, 1, 0.0),
+                    effort=MeasuringEffort(count, 1, 0.0),
                     asked=(limit,) if n == LEAST_ROBUST else (),
                     series=None if refusals or quick else "R_H, three coefficients",
                     size=None if refusals or quick else n,
@@ -294,7 +294,7 @@ def _growth(quick: bool) -> list[Comparison]:
             others=(Way(OURS, "plain_regression", "least squares, not private"),),
             guarantee=GUARANTEE,
             neighbours=CHANGE_ONE,
-            effort=Effort(3, 1, 0.0),
+            effort=MeasuringEffort(3, 1, 0.0),
             asked=(Asked("time", 5.0, of="ours"),) if n == 100_000 else (),
             series="R_H's test",
             size=n,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
 SCALE = "123456789/1000"
 """In grid steps: a fraction, so that every library is given the same number."""
@@ -50,7 +50,7 @@ def _scalars(quick: bool) -> list[Comparison]:
             ours=_way(OURS, "scalar", law, count),
             others=tuple(_way(who, "scalar", law, count) for who in PEERS_OF.get(law, ())),
             guarantee=EXACT,
-            effort=Effort(7 if quick else 15, 20, 0.05 if quick else 0.2),
+            effort=MeasuringEffort(7 if quick else 15, 20, 0.05 if quick else 0.2),
             asked=(Asked("time", SCALAR_SECONDS, of="ours"),),
         )
         for law in ("laplace", "integer laplace", "gaussian", "power law", "cauchy", "student")
@@ -70,7 +70,7 @@ def _vectors(quick: bool) -> list[Comparison]:
                     ours=_way(OURS, "vector", law, length),
                     others=others,
                     guarantee=EXACT,
-                    effort=Effort(3 if quick else 9, 20, 0.05 if quick else 0.3),
+                    effort=MeasuringEffort(3 if quick else 9, 20, 0.05 if quick else 0.3),
                     asked=(Asked("time", VECTOR_SECONDS, of="ours"),) if length == LENGTHS[quick][-1] else (),
                     series="vector of Laplace noise" if law == "laplace" else None,
                     size=length,
@@ -95,7 +95,7 @@ def _factors() -> list[Comparison]:
             neighbours="any",
             score=lambda answer, data: float(answer),
             quantity="factor",
-            effort=Effort(1),
+            effort=MeasuringEffort(1),
             asked=(Asked("error", limit, of="ours"),),
         )
         for epsilon, limit in ((1.0, 6.3), (0.1, 900.0))
@@ -135,7 +135,7 @@ def _counting(quick: bool) -> list[Comparison]:
             neighbours=CHANGE_ONE,
             score=largest_error,
             quantity="largest error",
-            effort=Effort(9 if quick else 30, 10, 0.5),
+            effort=MeasuringEffort(9 if quick else 30, 10, 0.5),
             asked=(Asked("error", 0.3, peers=(each,)),),
         )
     ]

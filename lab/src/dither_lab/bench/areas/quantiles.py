@@ -11,7 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Score, Way
+from dither_lab.bench.design import (
+    CHANGE_ONE,
+    OURS,
+    Area,
+    Asked,
+    Comparison,
+    Data,
+    Dataset,
+    MeasuringEffort,
+    Score,
+    Way,
+)
 
 INPUTS = {
     "a": "100,000 lognormal salaries",
@@ -93,7 +104,9 @@ def _errors(quick: bool) -> list[Comparison]:
                         neighbours=CHANGE_ONE,
                         score=scored(STATISTICS[statistic]),
                         unit="" if name == "d" else "years" if name == "c" else "dollars",
-                        effort=Effort(count, 10 if quick else 80, (0.1 if quick else 0.15) * (6 if headline else 1)),
+                        effort=MeasuringEffort(
+                            count, 10 if quick else 80, (0.1 if quick else 0.15) * (6 if headline else 1)
+                        ),
                         asked=(Asked("error", limit),) if promised else (),
                     )
                 )
@@ -123,7 +136,7 @@ def _by_mechanism(quick: bool) -> list[Comparison]:
             neighbours=CHANGE_ONE,
             score=scored(0.5),
             unit="dollars",
-            effort=Effort(count, 10 if quick else 80, 0.15),
+            effort=MeasuringEffort(count, 10 if quick else 80, 0.15),
         )
         for name in "ab"
     ]
@@ -149,7 +162,7 @@ def _several(quick: bool) -> Comparison:
         neighbours=CHANGE_ONE,
         score=score,
         unit="dollars",
-        effort=Effort(8 if quick else 20, 5, 0.3),
+        effort=MeasuringEffort(8 if quick else 20, 5, 0.3),
         asked=(Asked("error", 0.6),),
     )
 
@@ -177,7 +190,7 @@ def _without_bounds(quick: bool) -> list[Comparison]:
             guarantee="epsilon 1, delta 1e-6",
             neighbours=CHANGE_ONE,
             score=score,
-            effort=Effort(count, 1, 0.5),
+            effort=MeasuringEffort(count, 1, 0.5),
             asked=(Asked("error", 0.7, peers=("scale (DL09's S)",)),),
         )
         for size in (20_000, 200_000)
@@ -206,7 +219,7 @@ def _growth(quick: bool) -> list[Comparison]:
                 others=tuple(Way(who, "quantile", options=options) for who in ("diffprivlib", "OpenDP", "PyDP")),
                 guarantee="epsilon 1",
                 neighbours=CHANGE_ONE,
-                effort=Effort(3 if quick else 7, 10, 0.1),
+                effort=MeasuringEffort(3 if quick else 7, 10, 0.1),
                 series="private median",
                 size=size,
             )
@@ -220,7 +233,7 @@ def _growth(quick: bool) -> list[Comparison]:
             data=Data(f"sorted {size}", partial(_sorted_records, size)),
             ours=Way(OURS, "smooth", options={"bounds": (0, 1_000_000), "beta": beta}),
             others=(Way(OURS, "sort", "sorting the records (numpy)"),),
-            effort=Effort(3 if quick else 7, 5, 0.1),
+            effort=MeasuringEffort(3 if quick else 7, 5, 0.1),
             asked=(Asked("time", 0.1, of="ours"),) if size == 10_000_000 else (),
             series="smooth sensitivity" if beta == "1/10" else None,
             size=size,

@@ -6,7 +6,7 @@ No peer has a server with a ledger.  Times are wall clock: the work is done by a
 from __future__ import annotations
 
 from dither_lab.bench.areas.noise import NOTHING
-from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Comparison, Effort, Way
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Comparison, MeasuringEffort, Way
 
 ANALYSTS = 16
 SLOT = 0.01
@@ -18,7 +18,7 @@ def comparisons(quick: bool) -> list[Comparison]:
     each = 2 if quick else 6
     many = {"slot": SLOT, "each": each}
     charges = {"each": 10 if quick else 40}
-    rounds = Effort(5 if quick else 9, 1, 0.0)
+    rounds = MeasuringEffort(5 if quick else 9, 1, 0.0)
     return [
         Comparison(
             name="releases",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, Effort, Way
+from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
 GROUPS = 1_000
 SIZES = {False: (3_000_000, 10_000_000, 30_000_000), True: (300_000, 1_000_000, 3_000_000)}
@@ -30,7 +30,7 @@ def pay_file(rows: int, index: int, folder: Path) -> Dataset:
 def comparisons(quick: bool) -> list[Comparison]:
     """One median at several sizes, and the medians of a thousand groups at the largest."""
     sizes = SIZES[quick]
-    effort = Effort(5 if quick else 7, 1, 0.0)
+    effort = MeasuringEffort(5 if quick else 7, 1, 0.0)
     found = []
     for size in sizes:
         largest = size == sizes[-1]
