@@ -200,6 +200,14 @@ def _declared_type(data: ColumnLike) -> str:
     return str(declared.name if isinstance(declared, np.dtype) else declared).lower()
 
 
+def declares_numbers(data: ColumnLike) -> bool:
+    """True for a column whose type says that its entries are numbers; lists and columns of objects say nothing."""
+    if isinstance(data, np.ndarray):
+        return data.dtype.kind in "iufb"
+    declared = _declared_type(data)
+    return declared not in ("", "object", "null") and _NUMBERS.fullmatch(declared) is not None
+
+
 def _untyped(data: ColumnLike, read: Reader = reals) -> NDArray[np.float64]:
     """Entries without a declared type are real numbers: whether all of them are whole is no public fact.
 
