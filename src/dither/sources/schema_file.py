@@ -44,7 +44,7 @@ LONGEST = 8_000_000
 """A longer file is no schema."""
 VERSION = VERSIONS[-1]
 """What new schema files say."""
-_ANY_OPTION = ("type", "bounds", "step", "nulls", "values")
+_ANY_OPTION = ("type", "bounds", "step", "nulls", "format", "values")
 _MISSING = {
     "bounds": "bounds are missing: a public range, known without looking at the data",
     "columns": NO_COLUMN,
@@ -83,7 +83,7 @@ def read_schema(
 
     >>> text = 'version = 2\\n[dataset]\\nsource = "pay.csv"\\n[columns.pay]\\ntype = "real"\\nbounds = [0, 600000]'
     >>> read_schema(text, "pay.toml").columns["pay"]
-    Real(lower=0, upper=600000, step=None, nulls=None)
+    Real(lower=0, upper=600000, step=None, nulls=None, format=None)
     """
     reader = _SchemaReader(text, called)
     schema = reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)

@@ -154,7 +154,7 @@ def _column(name: str) -> type[Model]:
     fields = dataclasses.fields(declared_type)
     needed = [one for one in fields if one.default is dataclasses.MISSING]
     numbers = either(_is_word, among(*_WORDS, more="or a value within the bounds"), NUMBER)
-    options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values)}
+    options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values), "format": TEXT}
     keys: dict[str, tuple[Form, EllipsisType | None]] = {"type": (choice(name), ...)}
     if len(needed) == 2:
         ends = _ends(DAY if name == "date" else NUMBER)

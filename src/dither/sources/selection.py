@@ -23,7 +23,7 @@ from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, literal
 from dither.sources.schema import Schema
 from dither.sources.states import AS_DECLARED, CLAMPED, MISSING, UNREADABLE
-from dither.sources.types import Boolean, Category, Date, Measured
+from dither.sources.types import Boolean, Category, Date, Measured, Real
 
 MOST_GROUPS = 20_000
 VALUE, GROUP, LOW, HIGH = "x", "i", "a", "b"
@@ -65,8 +65,8 @@ class Selection:
         if isinstance(declared, Boolean):
             return self.engine.truth(name, stored_type, numbers=self.schema.version != 1)
         if isinstance(declared, Date):
-            return self.engine.day(name, stored_type)
-        return self.engine.number(name, stored_type)
+            return self.engine.day(name, stored_type, declared.written)
+        return self.engine.number(name, stored_type, declared.written if isinstance(declared, Real) else None)
 
     def _condition(self, predicate: Predicate) -> exp.Expr:
         return predicate.expression({name: self.cleaned(name) for name in predicate.columns()})
