@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
-from dither.sources.column import missing_steps
+from dither.sources.column import LEFT_OUT, missing_steps
 from dither.sources.entries import day, reals, texts, truth
 from dither.sources.formats import DateFormat, NumberFormat
 from dither.sources.frames import Entries, Scalar, arrow, column_entries
@@ -35,7 +35,7 @@ LARGEST_MISSING = 2.0**1000
 """No missing value counts as more, where there are no bounds."""
 NO_BOUNDS = "none"
 """The word of a schema file for a column of which no bounds are known."""
-DROP = "drop"
+DROP = LEFT_OUT
 """The null policy that leaves a record out; the number of records left is then private."""
 
 

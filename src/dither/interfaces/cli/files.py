@@ -78,6 +78,6 @@ def _fields(options: AskOptions) -> dict[str, Field]:
     if options["step"] is not None:
         fields["step"] = number("step", options["step"])
     if options["nulls"] is not None:
-        texts = ("lower", "upper")
+        texts = ("lower", "upper", "drop")
         fields["nulls"] = options["nulls"] if options["nulls"] in texts else number("nulls", options["nulls"])
     return fields
