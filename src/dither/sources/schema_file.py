@@ -20,8 +20,8 @@ from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields, suggested
-from dither.errors import InvalidArgument, InvalidText
+from dither.borders import MISSING, OBJECT, Model, Problem, first_problem, given_fields
+from dither.errors import InvalidArgument, InvalidText, suggested
 from dither.plain import Json
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import Field, PlainValidator
 
-from dither.borders import Accepts, Form, Model, choice, either, followed, model, pair, says, suggested, tagged
-from dither.errors import InvalidArgument
+from dither.borders import Accepts, Form, Model, choice, either, followed, model, pair, says, tagged
+from dither.errors import InvalidArgument, suggested
 from dither.plain import Given
 from dither.privacy import FILTERS
 from dither.sources.engines.factory import ENGINES
