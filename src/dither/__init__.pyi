@@ -12,6 +12,7 @@ from dither.api import cascade as cascade
 from dither.api import correlation as correlation
 from dither.api import count as count
 from dither.api import count_from as count_from
+from dither.api import count_present as count_present
 from dither.api import counting_queries as counting_queries
 from dither.api import covariance as covariance
 from dither.api import distance_to_property as distance_to_property
@@ -37,6 +38,7 @@ from dither.api import mst_cost as mst_cost
 from dither.api import norm_release as norm_release
 from dither.api import order_statistic as order_statistic
 from dither.api import pair_covariance as pair_covariance
+from dither.api import quality as quality
 from dither.api import quantile as quantile
 from dither.api import quantiles as quantiles
 from dither.api import regression as regression
@@ -110,6 +112,8 @@ from dither.queries.own_functions import DistanceToProperty as DistanceToPropert
 from dither.queries.own_functions import LowSampleRelease as LowSampleRelease
 from dither.queries.own_functions import MetricRelease as MetricRelease
 from dither.queries.own_functions import NormRelease as NormRelease
+from dither.queries.presence import CountPresent as CountPresent
+from dither.queries.presence import Quality as Quality
 from dither.queries.programs import Program as Program
 from dither.queries.regression import Regression as Regression
 from dither.queries.restricted import restricted as restricted

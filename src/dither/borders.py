@@ -7,11 +7,10 @@ This module loads pydantic: import it where something is read, not where ``impor
 
 from __future__ import annotations
 
-import difflib
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import EllipsisType, GenericAlias, UnionType
@@ -223,18 +222,6 @@ def either(test: Callable[[Given], bool], yes: Form, no: Form) -> Form:
 def is_list(value: Given) -> TypeGuard[list[Given]]:
     """Whether a value is a list."""
     return isinstance(value, list)
-
-
-LONGEST_WORD = 100
-"""Of longer ones no nearest word is sought, which takes time."""
-
-
-def suggested(given: Given, accepted: Iterable[str]) -> str:
-    """The nearest of the accepted words, as a question."""
-    if not isinstance(given, str) or len(given) > LONGEST_WORD:
-        return ""
-    close = difflib.get_close_matches(given, list(accepted), 1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Given], str] | None = None) -> Form:

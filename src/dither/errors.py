@@ -6,17 +6,34 @@ anything was read or charged.  Private values never appear in an exception.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from dither.privacy import Loss
 
+LONGEST_WORD = 100
+"""Longer words are not compared with those that are accepted."""
 WIDEST = 160
 """How much of a line an error shows."""
 
 
 Reduced: TypeAlias = "tuple[type[DitherError], tuple[object, ...]]"  # as pickles rebuild it
+
+
+def suggested(given: object, accepted: Iterable[str]) -> str:  # given: anything, it was refused
+    """The nearest of the accepted words, as a question.
+
+    >>> suggested("Prize", ["price", "cut"])
+    '; did you mean price?'
+    """
+    if not isinstance(given, str) or len(given) > LONGEST_WORD:
+        return ""
+    words = {word.lower(): word for word in accepted}
+    close = difflib.get_close_matches(given.lower(), list(words), 1)
+    return f"; did you mean {words[close[0]]}?" if close else ""
 
 
 class DitherError(Exception):

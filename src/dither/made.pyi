@@ -9,11 +9,14 @@ from dither.typing import (
     Column,
     Columns,
     Confidence,
+    CountInterval,
     Interval,
+    Intervals,
     MechanismChoice,
     NoiseChoice,
     Nulls,
     Number,
+    Numbers,
     SeveralBounds,
 )
 
@@ -30,6 +33,15 @@ def correlation(
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
 ) -> Release[float, Interval]: ...
+def count_present(
+    data: Column,
+    *,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[int, CountInterval]: ...
 def pair_covariance(
     data: Columns,
     *,
@@ -44,6 +56,16 @@ def pair_covariance(
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
 ) -> Release[float, Interval]: ...
+def quality(
+    data: Column,
+    *,
+    bounds: Bounds | None = None,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+) -> Release[Numbers, Intervals]: ...
 def std(
     data: Column,
     *,

@@ -79,6 +79,20 @@ class Release(Generic[V_co, B_co]):
     if not TYPE_CHECKING:  # Release[float] leaves its interval open, which typing's own does not allow before 3.13
         __class_getitem__ = classmethod(types.GenericAlias)
 
+    def __float__(self) -> float:
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            kind = "refused" if self.value is None else type(self.value).__name__
+            raise TypeError(f"{self.title}: a number is needed, and the answer is {kind}; see .value")
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        """``f"{release}"`` is the sentence, ``f"{release:.1f}"`` the answer in that format."""
+        if not spec:
+            return str(self)
+        if isinstance(self.value, tuple):
+            return f"[{', '.join(format(one, spec) for one in self.value)}]"
+        return "refused" if self.value is None else format(self.value, spec)
+
     @property
     def refused(self) -> bool:
         """True if the mechanism declined to answer; that is a result, and it was paid for."""

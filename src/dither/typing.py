@@ -52,8 +52,8 @@ EachBounds: TypeAlias = Bounds | Sequence[Bounds]
 """One range for all coordinates, or one for each."""
 SeveralBounds: TypeAlias = EachBounds | Mapping[str, Bounds]
 """One range for all columns, one for each, or ranges by the columns' names."""
-Nulls: TypeAlias = Number | Literal["lower", "upper"]
-"""What a missing value counts as."""
+Nulls: TypeAlias = Number | Literal["lower", "upper", "drop"]
+"""What a missing value counts as; "drop" leaves its record out."""
 NumberList: TypeAlias = Sequence[Number] | NDArray[np.generic]
 """Several numbers, such as the shares of quantiles or the edges of bins."""
 

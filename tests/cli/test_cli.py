@@ -143,11 +143,20 @@ def test_truth_values_and_blank_lines_of_a_csv(tmp_path):
     """True and false count as 1 and 0; an empty line of a single column is a missing record, not none."""
     (tmp_path / "x.csv").write_text("on\n" + "True\nfalse\n" * 300 + "\n" * 100)
     lower, upper = (
-        json.loads(run("ask", str(tmp_path / "x.csv"), "count(on)", "--epsilon", "5", "--nulls", n, "--json").stdout)
+        json.loads(run("ask", str(tmp_path / "x.csv"), "count_if(on)", "--epsilon", "5", "--nulls", n, "--json").stdout)
         for n in ("lower", "upper")
     )
     assert abs(lower["value"] - 300) < 15
     assert abs(upper["value"] - 400) < 15
+
+
+def test_counts_of_a_file_are_those_of_sql(tmp_path):
+    """count(*) is the public number of records, count(column) counts what is not missing, whatever it says."""
+    (tmp_path / "x.csv").write_text("cut,price\n" + "Fair,12\nGood,\n" * 300)
+    for question, truth in (("count(*)", 600), ("count(cut)", 600), ("count(price)", 300)):
+        release = json.loads(run("ask", str(tmp_path / "x.csv"), question, "--epsilon", "5", "--json").stdout)
+        assert abs(release["value"] - truth) < 15
+        assert release["epsilon"] == (0 if question == "count(*)" else 5)
 
 
 def test_a_picture_that_cannot_be_saved_is_refused_before_anything_is_spent(files, tmp_path):

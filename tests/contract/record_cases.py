@@ -110,6 +110,8 @@ BY_HAND: tuple[Asked, ...] = (
 )
 ELSEWHERE = {
     "Count": "counted by filters, groups and flags below",
+    "CountPresent": "which entries are present: test_readings",
+    "Quality": "which entries read as declared: test_readings",
     "Histogram": "of numbers and of categories below",
     "Program": "its rows below",
     "KMeans": "its rows below",

@@ -13,7 +13,7 @@ from dither.privacy import Neighbours
 from dither.queries.query import StatisticQuery
 from dither.queries.registry import Menu, query
 from dither.sources.column import Shape
-from dither.sources.graph import Graph, GraphShape, no_graph
+from dither.sources.graph import Graph, GraphShape, as_graph
 from dither.statistics.graphs import (
     MOST_COUNT,
     BoundedEdgeCount,
@@ -37,12 +37,10 @@ class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
     nulls = None
 
     def shape(self, data: Graph) -> GraphShape:
-        if not isinstance(data, Graph):
-            raise no_graph(data)
-        return data.shape
+        return as_graph(data).shape
 
     def read(self, data: Graph, shape: Shape) -> Graph:  # noqa: ARG002
-        return data
+        return as_graph(data)
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002
         return None

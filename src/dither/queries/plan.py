@@ -175,6 +175,8 @@ class StatisticPlan(Plan[R_contra]):
     confidence: float | None
     missing: Counted = None
     claim: str | None = None
+    relation: Neighbours | None = None
+    """Between which datasets, where these are others than the statistic's own: some of their records are left out."""
 
     @property
     def released_by(self) -> Prepared:
@@ -186,7 +188,7 @@ class StatisticPlan(Plan[R_contra]):
 
     @property
     def neighbours(self) -> Neighbours:
-        return self.prepared.statistic.neighbours
+        return self.relation or self.prepared.statistic.neighbours
 
     @property
     def noise(self) -> str:

@@ -18,6 +18,7 @@ from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.plain import Json, JsonObject, exact_number, plain
+from dither.privacy import Neighbours
 from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
@@ -26,7 +27,7 @@ from dither.release import B_co, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
-from dither.sources.types import Date, Measured
+from dither.sources.types import DROP, Date, Measured
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 
@@ -230,6 +231,11 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
         def nulls(self) -> Nulls | None:
             """What a missing value counts as."""
 
+    @property
+    def relation(self) -> Neighbours | None:
+        """Between which datasets the loss holds, where that is not what one step does to the statistic's records."""
+        return None
+
     @abstractmethod
     def resolve(self, shape: S) -> Statistic | VectorStatistic:
         """The statistic, from public facts."""
@@ -245,7 +251,9 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
         except InvalidArgument as error:
             raise self._naming_the_least(error, facts, options) from None
         claim = self.claim if isinstance(options.mechanism, str) else options.mechanism.claim or self.claim
-        plan = StatisticPlan(self.label, prepared, name, options.level, self.missing(facts), claim)
+        plan = StatisticPlan(
+            self.label, prepared, name, options.level, self.missing(facts), claim, relation=self.relation
+        )
         return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
 
     def _naming_the_least(self, error: InvalidArgument, facts: S, options: Options) -> InvalidArgument:
@@ -308,8 +316,21 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     def check(self) -> None:
         """Refuse fields of its own that make no query."""
 
+    @property
+    def drops_nulls(self) -> bool:
+        """True if records without a value are left out of an array: how many are left is then private."""
+        return isinstance(self.nulls, str) and self.nulls == DROP
+
+    @property
+    def relation(self) -> Neighbours | None:
+        return Neighbours.CHANGE_ONE if self.drops_nulls else None
+
     def shape(self, data: ColumnData) -> Shape:
-        return shape_of(data)
+        shape = shape_of(data)
+        if not self.drops_nulls:
+            return shape
+        # Whoever changes one record of the array adds, removes or changes one of those that are left.
+        return dataclasses.replace(shape, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE)
 
     def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
         return self.statistic(shape, self.grid(whole=shape.whole))
@@ -331,7 +352,8 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         return self._checked(Grid.between(self.bounds, whole=True))
 
     def _checked(self, grid: Grid) -> Grid:
-        missing_steps(self.nulls, grid)
+        if not self.drops_nulls:
+            missing_steps(self.nulls, grid)
         return grid
 
     def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
@@ -339,10 +361,18 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
 
     def missing(self, shape: Shape) -> int | float | None:
         grid = self.grid(whole=shape.whole)
-        return grid.value(missing_steps(self.nulls, grid)) if shape.nullable else None
+        if self.drops_nulls or not shape.nullable:
+            return None
+        return grid.value(missing_steps(self.nulls, grid))
 
     def bound(self, schema: Schema) -> Query:
         declared = measured_column(self, schema)
+        if self.drops_nulls:
+            if not declared.drops_nulls:
+                raise InvalidArgument(
+                    "nulls", self.nulls, "a table leaves out what its schema says: declare nulls there"
+                )
+            return dataclasses.replace(self, nulls=None).bound(schema)
         if not declared.is_bounded and self.bounds is not None:
             return self._bound_without(declared)
         low, high = declared.grid.ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import secrets
 from collections.abc import Sequence
@@ -16,12 +17,19 @@ from dither.procedures.rows import TableBlocks
 from dither.sources.column import Column, Table
 from dither.sources.engines.engine import Engine, arrow_schema
 from dither.sources.frames import arrow
-from dither.sources.grid import Grid
+from dither.sources.grid import BIT, Grid
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
 from dither.sources.types import Boolean, ColumnType, Date, Measured
-from dither.sources.windows import BinnedRecords, EngineColumn, EngineColumns, binned_categories, binned_numbers
+from dither.sources.windows import (
+    BinnedRecords,
+    EngineColumn,
+    EngineColumns,
+    binned_categories,
+    binned_numbers,
+    binned_states,
+)
 from dither.statistics.moments import PairSums
 from dither.typing import ArrowColumn, ArrowTable
 
@@ -44,6 +52,15 @@ class TableRecords:
         columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows)
         columns.shares, columns.width, columns.summed = near, width, summed
         return columns.each()
+
+    def present(self, column: str) -> Sequence[EngineColumn]:
+        """1 for every record in which the column has a value, 0 for any other."""
+        selection = dataclasses.replace(self._selection, reads="presence")
+        return EngineColumns(selection, column, BIT, 0, self._expected_rows).each()
+
+    def states(self, column: str) -> Sequence[BinnedRecords]:
+        """How many records are in each of the states of ``sources.states``."""
+        return binned_states(dataclasses.replace(self._selection, reads="state"), column)
 
     def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[BinnedRecords]:
         """How many numbers lie between edges."""

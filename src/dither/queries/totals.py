@@ -72,7 +72,11 @@ class Sum(_Total[float, Interval]):
     parameters={"column": replace(COLUMN, is_needed=False), "bounds": None, "step": None},
     any_type=lambda asked: asked.grid(whole=False) == BIT,
     sql=(
-        Sql("count", star=True, note=", with WHERE to choose rows; count_if(flag) counts where a flag is true"),
+        Sql(
+            "count",
+            star=True,
+            note=" or count(column), which counts what is not missing; count_if(flag) counts where a flag is true",
+        ),
         Sql("count_if", form="count_if(flag)"),
         Sql("countif", form="countif(flag)"),
     ),

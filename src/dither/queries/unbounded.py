@@ -132,6 +132,8 @@ class BoundsOptional(ColumnQuery[float, Interval]):
             raise InvalidArgument(
                 "step", self.step, "is not used without bounds: leave it out, or pass bounds=(lower, upper)"
             )
+        if self.drops_nulls:
+            raise InvalidArgument("nulls", self.nulls, "needs bounds=(lower, upper); without them pass a number")
         return unbounded_plan(self._noun(), self.unbounded(), self.nulls, facts, options)
 
     def _noun(self) -> str:
@@ -296,6 +298,8 @@ def _missing(nulls: Nulls | None) -> float:
     """The public number that a missing record counts as."""
     if nulls is None:
         return 0.0
+    if isinstance(nulls, str):
+        raise InvalidArgument("nulls", nulls, "must be a number where there are no bounds")
     number = exact(nulls, "nulls")
     if abs(number) > Fraction(LARGEST):
         raise InvalidArgument("nulls", nulls, "must be a number within 2**1000")

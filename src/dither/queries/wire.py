@@ -10,7 +10,7 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, suggested
 from dither.plain import Given, finite_number, plain, without_contents
 from dither.queries.query import Field, Query
 from dither.queries.registry import GROUPS, Menu, QueryEntry, SourceType, dataclass_fields, entries, entry_of
@@ -71,7 +71,7 @@ def query_type() -> Any:  # type forms of pydantic
     models = {name: _model(one) for name, one in served().items()}
 
     def sentence(given: Given) -> str:
-        return f"must be one of {', '.join(sorted(models))}{borders.suggested(given, models)}"
+        return f"must be one of {', '.join(sorted(models))}{suggested(given, models)}"
 
     return borders.followed(borders.tagged("kind", models, sentence), _query)
 

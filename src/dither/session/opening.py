@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger, open_ledger
@@ -15,9 +15,11 @@ from dither.sources.engines.factory import engine_for
 from dither.sources.frames import table_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import PRIVATE, Schema
-from dither.sources.types import ColumnType, untyped_entries
+from dither.sources.types import ColumnType, untyped_entries, with_objects_as_declared
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dither.session.graphs import GraphSession
     from dither.typing import FilterName, Frame, LedgerPlace, Named, Number
 
@@ -110,6 +112,8 @@ def open(
         raise InvalidArgument("columns", None, 'is missing: declare them, such as {"total_pay": Real(0, 600_000)}')
     if isinstance(source, Mapping):
         source = table_of(source, lambda name, entries: untyped_entries(columns.get(name), entries))
+    elif type(source).__module__.partition(".")[0] == "pandas":
+        source = with_objects_as_declared(cast("pd.DataFrame", source), columns)
     schema = Schema(
         str(source) if isinstance(source, Path) else source,
         columns,

@@ -200,6 +200,14 @@ def _declared_type(data: ColumnLike) -> str:
     return str(declared.name if isinstance(declared, np.dtype) else declared).lower()
 
 
+def declares_numbers(data: ColumnLike) -> bool:
+    """True for a column whose type says that its entries are numbers; lists and columns of objects say nothing."""
+    if isinstance(data, np.ndarray):
+        return data.dtype.kind in "iufb"
+    declared = _declared_type(data)
+    return declared not in ("", "object", "null") and _NUMBERS.fullmatch(declared) is not None
+
+
 _PLAIN = frozenset(
     {bool, int, float, np.bool_, np.float16, np.float32, np.float64}
     | {np.dtype(code).type for code in np.typecodes["AllInteger"] if code.lower() not in "mn"}
@@ -243,6 +251,11 @@ def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str, read:
     return np.ma.MaskedArray(whole.astype(np.int64), missing)
 
 
+LEFT_OUT = "drop"
+"""The null policy that leaves a record out; the number of records left is then private."""
+_NOT_HERE = '; "drop" is for queries about one column'
+
+
 def missing_steps(nulls: Number | str | datetime.date | None, grid: Grid) -> int:
     """The grid point that a missing value counts as: a number, "lower" or "upper" (the default is "lower")."""
     low, high = grid.ends
@@ -251,7 +264,7 @@ def missing_steps(nulls: Number | str | datetime.date | None, grid: Grid) -> int
     if nulls == "upper":
         return high
     if isinstance(nulls, str):
-        raise InvalidArgument("nulls", nulls, 'must be "lower", "upper" or a number within the bounds')
+        raise InvalidArgument("nulls", nulls, 'must be "lower", "upper" or a number within the bounds' + _NOT_HERE)
     steps = round(exact(nulls, "nulls") / grid.step)
     if not low <= steps <= high:
         raise InvalidArgument("nulls", nulls, 'must be "lower", "upper" or a number within the bounds')
@@ -259,8 +272,11 @@ def missing_steps(nulls: Number | str | datetime.date | None, grid: Grid) -> int
 
 
 def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None) -> Column:
-    """Clamp and round every record to the grid; missing values become the declared public one."""
-    array, missing = as_array(data), missing_steps(nulls, grid)
+    """Clamp and round every record to the grid; missing values become the declared public one, or are left out."""
+    array = as_array(data)
+    if isinstance(nulls, str) and nulls == LEFT_OUT:
+        return read_column(_present(array), grid) if len(_present(array)) else Column(np.zeros(0, dtype=np.int64), grid)
+    missing = missing_steps(nulls, grid)
     present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
     steps = grid.quantise(present.astype(np.int64) if present.dtype == np.bool_ else present, missing)
     if isinstance(array, np.ma.MaskedArray):
@@ -268,9 +284,19 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
     return Column(steps, grid)
 
 
+def _present(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The entries that are not missing."""
+    values: NDArray[np.generic] = np.ma.getdata(array)
+    present: NDArray[np.generic] = values[~np.asarray((values != values) | np.ma.getmaskarray(array))]
+    return present
+
+
 def read_bits(data: ColumnLike, nulls: Number | str | None = None) -> Column:
     """Truth values as 0 and 1: numbers other than 0 are true; missing values become the declared public one."""
-    array, missing = as_array(data, read=truths), missing_steps(nulls, BIT)
+    array = as_array(data, read=truths)
+    if isinstance(nulls, str) and nulls == LEFT_OUT:
+        return Column((_present(array) != 0).astype(np.int64), BIT)
+    missing = missing_steps(nulls, BIT)
     present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
     steps = (present != 0).astype(np.int64)
     steps[np.ma.getmaskarray(array) | (present != present)] = missing

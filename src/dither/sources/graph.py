@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -280,12 +280,20 @@ class Graph:
         return steps
 
 
-def no_graph(given: object) -> InvalidArgument:  # anything: a row of a list
-    """The error for what is no graph of this library, with what makes one of it."""
-    makers = {"networkx": "from_networkx", "igraph": "from_igraph", "scipy": "from_scipy"}
+def as_graph(given: object) -> Graph:  # anything: a graph of any library
+    """A graph of this library, of networkx or igraph, or a sparse adjacency matrix, without weights."""
+    if isinstance(given, Graph):
+        return given
+    makers: dict[str, Callable[..., Graph]] = {
+        "networkx": Graph.from_networkx,
+        "igraph": Graph.from_igraph,
+        "scipy": Graph.from_scipy,
+    }
     maker = makers.get(type(given).__module__.partition(".")[0])
-    such = "dither.Graph(edges, n=100)" if maker is None else f"dither.Graph.{maker}(graph)"
-    return InvalidArgument("data", type(given), f"must be a graph such as {such}")
+    if maker is None or not (hasattr(given, "edges") or hasattr(given, "vcount") or hasattr(given, "tocoo")):
+        such = "dither.Graph(edges, n=100), or one of networkx, igraph or scipy.sparse"
+        raise InvalidArgument("data", type(given), f"must be a graph such as {such}")
+    return maker(given)
 
 
 def _vertices(n: int | None) -> int:

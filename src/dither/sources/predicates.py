@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dither.errors import InvalidArgument, InvalidText
+from dither.errors import InvalidArgument, InvalidText, suggested
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, Category, ColumnType, Date, Measured, storable
 
@@ -354,7 +354,8 @@ class FilterReader:
             raise self.problem(node, ACCEPTED)
         name = resolved_name(node.this, self.schema)
         if name is None:
-            raise self.problem(node, f"unknown column; declared are {', '.join(self.schema.columns)}")
+            meant = suggested(node.this.name, self.schema.columns)
+            raise self.problem(node, f"unknown column{meant}; declared are {', '.join(self.schema.columns)}")
         return name, self.schema.columns[name]
 
     def _value(self, node: exp.Expr, name: str, declared: ColumnType, operator: str) -> Constant:

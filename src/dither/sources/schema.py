@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, suggested
 from dither.numbers import Number, exact, plain
 from dither.plain import Json
 from dither.privacy import Budget, Neighbours, Relation
@@ -104,7 +104,8 @@ class Schema:
     def column(self, name: str | None, argument: str = "column") -> ColumnType:
         """The type of a declared column."""
         if name not in self.columns:
-            raise InvalidArgument(argument, name, f"must be a declared column: {', '.join(self.columns)}")
+            declared = f"must be a declared column: {', '.join(self.columns)}{suggested(name, self.columns)}"
+            raise InvalidArgument(argument, name, declared)
         return self.columns[str(name)]
 
     def measured(self, name: str | None, argument: str = "column") -> Measured:

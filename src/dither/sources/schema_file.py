@@ -20,8 +20,8 @@ from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from dither.borders import MISSING, OBJECT, Mistake, Model, first_mistake, given_fields, suggested
-from dither.errors import InvalidArgument, InvalidText
+from dither.borders import MISSING, OBJECT, Mistake, Model, first_mistake, given_fields
+from dither.errors import InvalidArgument, InvalidText, suggested
 from dither.plain import Json
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema
@@ -44,7 +44,7 @@ LONGEST = 8_000_000
 """A longer file is no schema."""
 VERSION = VERSIONS[-1]
 """What new schema files say."""
-_ANY_OPTION = ("type", "bounds", "step", "nulls", "values")
+_ANY_OPTION = ("type", "bounds", "step", "nulls", "format", "values")
 _MISSING = {
     "bounds": "bounds are missing: a public range, known without looking at the data",
     "columns": NO_COLUMN,
@@ -83,7 +83,7 @@ def read_schema(
 
     >>> text = 'version = 2\\n[dataset]\\nsource = "pay.csv"\\n[columns.pay]\\ntype = "real"\\nbounds = [0, 600000]'
     >>> read_schema(text, "pay.toml").columns["pay"]
-    Real(lower=0, upper=600000, step=None, nulls=None)
+    Real(lower=0, upper=600000, step=None, nulls=None, format=None)
     """
     reader = _SchemaReader(text, called)
     schema = reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import Field, PlainValidator
 
-from dither.borders import Accepts, Form, Model, choice, either, followed, model, pair, says, suggested, tagged
-from dither.errors import InvalidArgument
+from dither.borders import Accepts, Form, Model, choice, either, followed, model, pair, says, tagged
+from dither.errors import InvalidArgument, suggested
 from dither.plain import Given
 from dither.privacy import FILTERS
 from dither.sources.engines.factory import ENGINES
@@ -154,7 +154,7 @@ def _column(name: str) -> type[Model]:
     fields = dataclasses.fields(declared_type)
     needed = [one for one in fields if one.default is dataclasses.MISSING]
     numbers = either(_is_word, among(*_WORDS, more="or a value within the bounds"), NUMBER)
-    options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values)}
+    options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values), "format": TEXT}
     keys: dict[str, tuple[Form, EllipsisType | None]] = {"type": (choice(name), ...)}
     if len(needed) == 2:
         ends = _ends(DAY if name == "date" else NUMBER)

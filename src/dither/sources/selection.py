@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from dither.sources.engines.engine import Engine, clamped, column, double_litera
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, literal
 from dither.sources.schema import Schema
-from dither.sources.types import Boolean, Category, Date, Measured
+from dither.sources.states import AS_DECLARED, CLAMPED, MISSING, UNREADABLE
+from dither.sources.types import Boolean, Category, Date, Measured, Real
 
 MOST_GROUPS = 20_000
 _MOST_EXACT_STEPS = 1 << 49
@@ -48,6 +49,8 @@ class Selection:
     """The keys of the groups, one value for each column in ``by``; None: all declared ones."""
     secret: str = ""
     """Decides which rows of a person are kept; fresh for every release."""
+    reads: Literal["value", "presence", "state"] = "value"
+    """What is read of a column: its value, 1 or 0 for whether it has one, or its state (``sources.states``)."""
 
     @functools.cached_property
     def groups(self) -> tuple[Key, ...]:
@@ -64,8 +67,8 @@ class Selection:
         if isinstance(declared, Boolean):
             return self.engine.truth(name, stored_type, numbers=self.schema.version != 1)
         if isinstance(declared, Date):
-            return self.engine.day(name, stored_type)
-        return self.engine.number(name, stored_type)
+            return self.engine.day(name, stored_type, declared.written)
+        return self.engine.number(name, stored_type, declared.written if isinstance(declared, Real) else None)
 
     def _condition(self, predicate: Predicate) -> exp.Expr:
         return predicate.expression({name: self.cleaned(name) for name in predicate.columns()})
@@ -85,10 +88,30 @@ class Selection:
         if name is None:
             return literal(1)
         cleaned = self.cleaned(name)
+        if self.reads != "value":
+            known = exp.case().when(_known(cleaned), literal(1)).else_(literal(0))
+            return exp.cast(known if self.reads == "presence" else self.state(name), "double")
         if isinstance(self.schema.column(name), Category):
             return cleaned
         number = exp.cast(cleaned, "double")
         return number if missing is None else exp.Coalesce(this=number, expressions=[double_literal(missing)])
+
+    def state(self, name: str) -> exp.Expr:
+        """What became of a record's entry when it was read: see ``sources.states``."""
+        declared, stored_type = self.schema.column(name), self.engine.stored_types()[name]
+        cleaned = self.cleaned(name)
+        empty = exp.Is(this=cleaned.copy(), expression=exp.Null())
+        absent = empty if stored_type == "real" else exp.Is(this=column(name), expression=exp.Null())
+        found = exp.case().when(absent, literal(MISSING)).when(empty.copy(), literal(UNREADABLE))
+        if isinstance(declared, Category) and declared.values is not None:
+            listed = exp.In(this=cleaned, expressions=[literal(one) for one in declared.values])
+            found = found.when(exp.Not(this=listed), literal(UNREADABLE))
+        if isinstance(declared, Measured) and declared.is_bounded:
+            low, high = (double_literal(raw_value(declared.grid, end)) for end in declared.grid.ends)
+            number = exp.cast(cleaned, "double")
+            outside = exp.or_(exp.LT(this=number, expression=low), exp.GT(this=number.copy(), expression=high))
+            found = found.when(outside, literal(CLAMPED))
+        return found.else_(literal(AS_DECLARED))
 
     def records(
         self, name: str | None, grid: Grid | None, missing: float | None, fraction: float | None = None
@@ -99,7 +122,7 @@ class Selection:
             chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
         if self.predicate is not None:
             chosen = chosen.where(self._condition(self.predicate))
-        if name is not None and self.schema.column(name).drops_nulls:
+        if name is not None and self.reads == "value" and self.schema.column(name).drops_nulls:
             chosen = chosen.where(_known(self.cleaned(name)))
         if self.schema.unit is None:
             return chosen

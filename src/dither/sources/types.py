@@ -6,7 +6,7 @@ import datetime
 import decimal
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
-from dither.sources.column import missing_steps
+from dither.sources.column import LEFT_OUT, missing_steps
 from dither.sources.entries import day, reals, texts, truth
-from dither.sources.frames import Entries, Scalar, arrow
+from dither.sources.formats import DateFormat, NumberFormat
+from dither.sources.frames import Entries, Scalar, arrow, column_entries
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 Day: TypeAlias = datetime.date | str | int
@@ -33,7 +35,7 @@ LARGEST_MISSING = 2.0**1000
 """No missing value counts as more, where there are no bounds."""
 NO_BOUNDS = "none"
 """The word of a schema file for a column of which no bounds are known."""
-DROP = "drop"
+DROP = LEFT_OUT
 """The null policy that leaves a record out; the number of records left is then private."""
 
 
@@ -49,6 +51,11 @@ class ColumnType(ABC):
 
         @property
         def nulls(self) -> Nulls: ...
+
+    @property
+    def reads_text(self) -> bool:
+        """True if it says how its values are written where the source stores texts."""
+        return False
 
     @property
     def drops_nulls(self) -> bool:
@@ -120,10 +127,13 @@ class Real(Measured):
     upper: Number | None
     step: Number | None = field(default=None, kw_only=True)
     nulls: Nulls = field(default=None, kw_only=True)
+    format: str | None = field(default=None, kw_only=True)
+    """How the number 1234.56 is written in texts, such as ``"$1,234.56"``; what is written otherwise is missing."""
     type_name: ClassVar[str] = "real"
     sources: ClassVar[frozenset[str]] = frozenset({"whole", "real", "decimal", "text"})
 
     def __post_init__(self) -> None:
+        _ = self.written
         if not self.is_bounded:
             self._check_unbounded()
         else:
@@ -133,6 +143,15 @@ class Real(Measured):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 object.__setattr__(self, name, plain(exact(value, name)))
+
+    @property
+    def written(self) -> NumberFormat | None:
+        """The format of texts; None: plain decimals, and in text files alone."""
+        return None if self.format is None else NumberFormat.of(self.format)
+
+    @property
+    def reads_text(self) -> bool:
+        return self.format is not None
 
     @property
     def is_bounded(self) -> bool:
@@ -175,7 +194,7 @@ class Real(Measured):
 
     def to_dict(self) -> dict[str, Option]:
         bounds: Option = [self.lower, self.upper] if self.lower is not None and self.upper is not None else NO_BOUNDS
-        return self._options(bounds=bounds, step=self.step, nulls=self.nulls)
+        return self._options(bounds=bounds, step=self.step, nulls=self.nulls, format=self.format)
 
 
 @dataclass(frozen=True)
@@ -210,10 +229,13 @@ class Date(Measured):
     first: Day
     last: Day
     nulls: Nulls = field(default=None, kw_only=True)
+    format: str | None = field(default=None, kw_only=True)
+    """How days are written in texts, such as ``"%d.%m.%Y"``; what is written otherwise is missing."""
     type_name: ClassVar[str] = "date"
     sources: ClassVar[frozenset[str]] = frozenset({"date", "text"})
 
     def __post_init__(self) -> None:
+        _ = self.written
         if isinstance(self.nulls, (str, datetime.date)) and self.nulls not in ("lower", "upper", DROP):
             object.__setattr__(self, "nulls", day_number(self.nulls, "nulls"))
         object.__setattr__(self, "first", _as_date(self.first, "first"))
@@ -222,6 +244,15 @@ class Date(Measured):
             days = (str(self.first), str(self.last))
             raise InvalidArgument("bounds", days, "must be two days, the earlier one first")
         _ = self.missing
+
+    @property
+    def written(self) -> DateFormat | None:
+        """The format of texts; None: ISO dates, and in text files alone."""
+        return None if self.format is None else DateFormat.of(self.format)
+
+    @property
+    def reads_text(self) -> bool:
+        return self.format is not None
 
     @property
     def grid(self) -> Grid:
@@ -245,7 +276,7 @@ class Date(Measured):
             if self.nulls is None or isinstance(self.nulls, str)
             else self.displayed(day_number(self.nulls, "nulls"))
         )
-        return self._options(bounds=[self.first, self.last], nulls=nulls)
+        return self._options(bounds=[self.first, self.last], nulls=nulls, format=self.format)
 
 
 @dataclass(frozen=True)
@@ -346,9 +377,30 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     """
     pa = arrow()
     if isinstance(declared, Date):
-        return pa.array([day(one) for one in entries], pa.date32())
+        dated = declared.written
+        found = [dated.day(one) if dated is not None and isinstance(one, str) else day(one) for one in entries]
+        return pa.array(found, pa.date32())
     if isinstance(declared, Boolean):
         return pa.array([truth(one) for one in entries], pa.bool_())
+    if isinstance(declared, Real) and (written := declared.written) is not None:
+        entries = [written.number(one) if isinstance(one, str) else one for one in entries]
     if isinstance(declared, Measured):
         return pa.array(reals(entries), pa.float64())
     return pa.array(texts(entries), pa.string())
+
+
+def with_objects_as_declared(frame: pd.DataFrame, columns: Mapping[str, ColumnType]) -> pd.DataFrame:
+    """A pandas frame whose columns of objects hold numbers, dates and truth values where these are declared.
+
+    Objects have no stored type; each is read by itself, as the entries of a list are.  Others stay as they are.
+    """
+    import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
+
+    if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique:
+        return frame
+    read = {}
+    for name, declared in columns.items():
+        if isinstance(declared, Measured) and name in frame.columns and str(frame[name].dtype) == "object":
+            entries = untyped_entries(declared, column_entries(frame[name]))
+            read[name] = pd.Series(pd.arrays.ArrowExtensionArray(entries), index=frame.index)
+    return frame.assign(**read) if read else frame

@@ -39,6 +39,7 @@ from dither.sources.selection import (
     raw_value,
     thresholds,
 )
+from dither.sources.states import STATES
 
 FEW_ROWS = 250_000
 """Tables up to this size are fetched as values with their multiplicities, without brackets."""
@@ -538,6 +539,11 @@ def binned_categories(selection: Selection, name: str, categories: tuple[str, ..
     same = exp.EQ(this=exp.column(VALUE, table="t"), expression=exp.column("name", table="c"))
     place = exp.Coalesce(this=exp.column("place", table="c"), expressions=[literal(len(categories))])
     return _binned(selection, name, place, len(categories) + 1, joined=(listed, same))
+
+
+def binned_states(selection: Selection, name: str) -> list[BinnedRecords]:
+    """Records in each state of ``sources.states``, for every group; the selection reads states."""
+    return _binned(selection, name, exp.cast(column(VALUE), "bigint"), len(STATES))
 
 
 def _binned(

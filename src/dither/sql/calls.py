@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from sqlglot import TokenType, exp
 
-from dither.errors import InvalidText
+from dither.errors import InvalidText, suggested
 from dither.numbers import Number
 from dither.queries.registry import SourceType
 from dither.sources.graph_schema import GraphSchema
@@ -195,7 +195,8 @@ class CallReader:
             raise words.problem(word, f"{self.scope.source} has no columns; {self.supported}")
         name = resolved_name(exp.to_identifier(word.text, quoted=word.is_quoted), self.scope.schema)
         if name is None:
-            raise words.problem(word, f"unknown column; declared are {self.scope.declared}")
+            meant = suggested(word.text, self.scope.schema.columns)
+            raise words.problem(word, f"unknown column{meant}; declared are {self.scope.declared}")
         return Argument(ColumnName(name), word.start, word.end)
 
     def unexpected(self, reason: str) -> InvalidText:

@@ -63,9 +63,8 @@ def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str,
     for entry in entries().values():
         for one in entry.functions if entry.of in types else ():
             # Without a table the own name of a query is what it is in Python, not what SQL means by it.
-            plain = as_in_python and one.function == entry.name
-            note = ", which counts where a flag is true; with a schema count(*) counts rows" if one.star else ""
-            means = dataclasses.replace(one, star=False, fixed={}, note=note) if plain else one
+            plain = as_in_python and one.function == entry.name and not one.star
+            means = dataclasses.replace(one, fixed={}) if plain else one
             found.setdefault(one.function, []).append(SqlFunction(entry, means, not as_in_python))
     # Errors name the first way to call a function: one without a list.
     return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(found.items())}
@@ -130,7 +129,9 @@ def _chosen(call: Call, scope: Scope) -> SqlFunction:
     ways = functions_of(scope).get(name, ())
     if not ways or call.name.is_quoted:
         raise call.words.problem(call.name, f"this function is not offered{_instead(name, scope)}; {supported(scope)}")
-    chosen = next((way for way in ways if way.takes_list == _gives_list(call, way)), ways[0])
+    starred = any(one.value == STAR for one in call.arguments)
+    same = [way for way in ways if way.sql.star == starred] or ways
+    chosen = next((way for way in same if way.takes_list == _gives_list(call, way)), same[0])
     if (call.within is not None) != chosen.sql.within:
         raise call.problem(chosen.accepted)
     return chosen

@@ -19,6 +19,7 @@ from dither.queries.ball_means import BallMean
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
 from dither.queries.moments import Correlation, LeastSquares, PairCovariance
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
+from dither.queries.presence import CountPresent, Quality
 from dither.queries.registry import proved_columns
 from dither.queries.smallest import ChainSum, SmallestSum
 from dither.queries.spread import IQR, Variance
@@ -138,6 +139,8 @@ def _whole_columns() -> Iterator[AuditedQuery]:
     yield AuditedQuery("sum", ("Sum", "sum"), _columns(Sum(bounds=(-1, 3)), 5, 3, low=-1), "totals")
     yield AuditedQuery("mean", ("Mean", "mean"), _columns(Mean(bounds=(0, 4)), 5, 3), "totals")
     yield AuditedQuery("count", ("Count", "count"), _columns(Count(), 2, 5), "totals")
+    present = ("CountPresent", "count_present")
+    yield AuditedQuery("values present", present, _columns(CountPresent(), 2, 5), "totals")
     yield AuditedQuery(
         "variance", ("Variance", "variance"), _columns(Variance(bounds=(0, 2)), 3, 4), "totals", bounds=_LADDER
     )
@@ -157,6 +160,7 @@ def _whole_columns() -> Iterator[AuditedQuery]:
 def _tables() -> Iterator[AuditedQuery]:
     bins = HistogramQuery(edges=[0, 1, 2, 3])
     yield AuditedQuery("histogram", ("Histogram", "histogram"), _columns(bins, 3, 4), "totals")
+    yield AuditedQuery("quality", ("Quality", "quality"), _columns(Quality(), 4, 4, 3), "totals")
     means, covariance = MeanVector(bounds=(0, 2)), Covariance(bounds=(0, 2))
     balls = [BallMean(radius=2, norm="l1", centre=(1, 1), step=1), BallMean(radius=2, centre=(1, 1), step=1)]
     for ball in balls:

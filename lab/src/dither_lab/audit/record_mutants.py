@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dither.sources.engines.duckdb import DuckDB
 from dither.sources.engines.engine import column, double_literal
+from dither.sources.formats import NumberFormat
 from dither.sources.selection import Selection, count_if
 from dither.sources.windows import EngineColumns
 from dither_lab.audit.checks import Check, Effort, Evidence
@@ -39,9 +40,9 @@ class InfinitiesEnter(DuckDB):
 class TextsMustBeNumbers(DuckDB):
     """Reads the fields of a text file by a cast that one record can make fail."""
 
-    def number(self, name: str, stored_type: str) -> exp.Expr:
-        if stored_type != "text":
-            return super().number(name, stored_type)
+    def number(self, name: str, stored_type: str, written: NumberFormat | None = None) -> exp.Expr:
+        if stored_type != "text" or written is not None:
+            return super().number(name, stored_type, written)
         return self.finite(
             exp.cast(exp.Coalesce(this=column(name), expressions=[exp.Literal.string("none")]), "double")
         )

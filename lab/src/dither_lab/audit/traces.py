@@ -138,6 +138,8 @@ def _column_queries() -> list[Query]:
         dt.Mean("v"),
         dt.Sum("v"),
         dt.Count("ok"),
+        dt.CountPresent("v"),
+        dt.Quality("v"),
         dt.Variance("v"),
         dt.Histogram("g"),
         dt.Histogram("v", edges=[0, 4, 8]),

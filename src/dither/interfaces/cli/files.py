@@ -14,6 +14,7 @@ from dither.interfaces.cli.output import check_picture, confidence_of, number, s
 from dither.interfaces.cli.tables import is_select
 
 if TYPE_CHECKING:
+    from dither.release import Release
     from dither.sql.calls import Field
 
 
@@ -23,11 +24,13 @@ def ask_file(
     """Answer one call about columns of a CSV or Parquet file; nothing keeps account of what is spent."""
     why = "is for a schema file, which dither register drafts: leave it out"
     refuse(options, ("where", "by", "weights", "ledger", "again"), why)
-    from dither.answer import answer
+    from dither.answer import answer, released
+    from dither.privacy import Neighbours
     from dither.queries.plan import Options
     from dither.queries.registry import entry_of
+    from dither.session.reading import PublicCount
     from dither.session.statements import named
-    from dither.sources.files import read_file_column, read_file_entries
+    from dither.sources.files import file_rows, read_file_column, read_file_entries
     from dither.sql.statement import parse_file_call
 
     # Everything that is public is checked before the file is opened; what is paid for must not be lost.
@@ -49,10 +52,17 @@ def ask_file(
         confidence_of(options["confidence"]),
     )
     entry = entry_of(item.query)
+    if not item.columns:
+        rows = PublicCount(item.query.label, Neighbours.CHANGE_ONE)
+        _show(released(rows, rows.run(file_rows(file))), plot=plot, as_json=as_json)
+        return
     read = read_file_entries if entry.any_type(item.query) else read_file_column
     columns = {name: read(file, name) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
-    release = named(statement, [[answer(item.query, data, asked)]])[0]
+    _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
+
+
+def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(release.to_dict()))
     else:
@@ -70,6 +80,6 @@ def _fields(options: AskCommandOptions) -> dict[str, Field]:
     if options["step"] is not None:
         fields["step"] = number("step", options["step"])
     if options["nulls"] is not None:
-        texts = ("lower", "upper")
+        texts = ("lower", "upper", "drop")
         fields["nulls"] = options["nulls"] if options["nulls"] in texts else number("nulls", options["nulls"])
     return fields

@@ -104,7 +104,7 @@ main.add_command(clusters)
     "--confidence", default="0.95", help='Of the interval; "none" spends all on the answer.', show_default=True
 )
 @click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
-@click.option("--nulls", default=None, help='What missing values count as: "lower", "upper" or a number.')
+@click.option("--nulls", default=None, help='Missing values: "lower", "upper", a number, or "drop".')
 @click.option("--where", default=None, help="With a schema: which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
 @click.option("--by", multiple=True, metavar="COLUMN", help="With a schema: one answer for each declared value.")
 @click.option("--weights", default=None, help="With a schema: shares of several queries, e.g. 2,1 or name=2.")

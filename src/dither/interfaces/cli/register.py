@@ -232,7 +232,7 @@ def column_type(payload: str, spec: str, nulls: str | None = None) -> ColumnType
     """The type that a flag describes.
 
     >>> column_type("real:0:600000", "pay=real:0:600000")
-    Real(lower=0, upper=600000, step=None, nulls=None)
+    Real(lower=0, upper=600000, step=None, nulls=None, format=None)
     """
     from dither.sources.types import TYPES
 

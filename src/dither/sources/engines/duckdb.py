@@ -27,6 +27,7 @@ from dither.sources.engines.engine import (
     whole_result,
 )
 from dither.sources.files import state_of_file
+from dither.sources.formats import DateFormat
 from dither.sources.frames import TableLike, readable
 from dither.sources.lines import batches, header, inner_suffix
 from dither.sources.predicates import literal
@@ -296,7 +297,9 @@ class DuckDB(Engine):
         )
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
 
-    def day(self, name: str, stored_type: str) -> exp.Expr:
+    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
+        if stored_type == "text" and written is not None:
+            return super().day(name, stored_type, written)
         # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
         raw: exp.Expr = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
         return self.day_number(exp.TryCast(this=raw, to=exp.DataType.build("date")))

@@ -10,16 +10,19 @@ by a constant because a file's statistics, which leave NaN out, seem to allow it
 from __future__ import annotations
 
 import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
+import sqlglot
 from numpy.typing import ArrayLike, NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.entries import FALSE_WORDS, TRUE_WORDS
+from dither.sources.formats import FIRST_OF_1900, DateFormat, NumberFormat
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
 
@@ -36,6 +39,12 @@ LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 """What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
 CALENDAR = ("0001-01-01", "9999-12-31")
 """The first and the last day that every engine knows; what lies beyond counts as the nearer of them."""
+
+_IN_CALENDAR = sqlglot.parse_one(
+    "y >= 1 AND m BETWEEN 1 AND 12 AND d BETWEEN 1 AND CASE WHEN m IN (4, 6, 9, 11) THEN 30 WHEN m <> 2 THEN 31 "
+    "WHEN y % 4 = 0 AND (y % 100 <> 0 OR y % 400 = 0) THEN 29 ELSE 28 END"
+)
+"""Whether there is a day d of month m in year y, all engines alike."""
 
 
 class Engine(ABC):
@@ -136,9 +145,11 @@ class Engine(ABC):
 
     # --- columns as numbers, days and texts -----------------------------------------------------------
 
-    def number(self, name: str, stored_type: str) -> exp.Expr:
-        """A column as a finite double; NULL if missing or NaN."""
+    def number(self, name: str, stored_type: str, written: NumberFormat | None = None) -> exp.Expr:
+        """A column as a finite double; NULL if missing or NaN.  written: how texts are numbers."""
         raw = column(name)
+        if stored_type == "text" and written is not None:
+            return self._written_number(self._trimmed(name), written)
         if stored_type == "text":
             self._needs_casts(name)
             raw = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
@@ -176,13 +187,50 @@ class Engine(ABC):
         """A decimal as a double."""
         return exp.cast(raw, "double")
 
-    def day(self, name: str, stored_type: str) -> exp.Expr:
-        """A column of dates as day numbers; NULL if missing."""
+    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
+        """A column of dates as day numbers; NULL if missing.  written: how texts are dates."""
         raw = column(name)
+        if stored_type == "text" and written is not None:
+            return self.day_number(self._written_day(self._trimmed(name), written))
         if stored_type == "text":
             self._needs_casts(name)
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
         return self.day_number(exp.cast(raw, "date"))
+
+    def _trimmed(self, name: str) -> exp.Expr:
+        return exp.Trim(this=self.text(name, "text"))
+
+    def _written_number(self, text: exp.Expr, written: NumberFormat) -> exp.Expr:
+        """Texts in a declared format as numbers; the format keeps them within the range of doubles."""
+        plain = text.copy()
+        for one in written.removed:
+            plain = _replaced(plain, one, "")
+        plain = plain if written.decimal == "." else _replaced(plain, written.decimal, ".")
+        return exp.case().when(self.matches(text, written.pattern), _cast_or_null(plain, "double")).else_(exp.Null())
+
+    def _written_day(self, text: exp.Expr, written: DateFormat) -> exp.Expr:
+        """Texts in a declared format as dates; NULL where there is no such day."""
+        year, month, day = (self.captured(text, written.pattern(one)) for one in (written.year, "m", "d"))
+        if written.year == "y":
+            later = exp.GTE(this=year.copy(), expression=exp.Literal.string(FIRST_OF_1900))
+            century = exp.case().when(later, exp.Literal.string("19")).else_(exp.Literal.string("20"))
+            year = exp.DPipe(this=exp.Paren(this=century), expression=year)
+        dash = exp.Literal.string("-")
+        parts = [year, dash, _padded(month), dash.copy(), _padded(day)]
+        written_so = functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), parts)
+        whole = {name: _cast_or_null(one, "int") for name, one in zip("ymd", (year, month, day), strict=True)}
+        known = _IN_CALENDAR.transform(lambda one: whole[one.name].copy() if isinstance(one, exp.Column) else one)
+        # Two cases, one in the other: no engine casts what does not match, or makes a date of a day that is none.
+        found = exp.case().when(known, _cast_or_null(written_so, "date")).else_(exp.Null())
+        return exp.case().when(self.matches(text, written.pattern()), found).else_(exp.Null())
+
+    def matches(self, text: exp.Expr, pattern: str) -> exp.Expr:
+        """Whether a text matches a pattern of ``sources.formats`` from its first to its last character."""
+        return exp.RegexpLike(this=text.copy(), expression=literal(f"^(?:{pattern})$"))
+
+    def captured(self, text: exp.Expr, pattern: str) -> exp.Expr:
+        """What the one group of such a pattern holds, where it matches."""
+        return exp.Anonymous(this="regexp_extract", expressions=[text.copy(), literal(f"^(?:{pattern})$"), literal(1)])
 
     def truth(self, name: str, stored_type: str, *, numbers: bool = True) -> exp.Expr:
         """A column of truth values as 0 or 1, of numbers whether they are other than 0; NULL if missing.
@@ -290,6 +338,19 @@ def streamed(what: str, work: Callable[[], Iterator[Result]]) -> Iterator[Result
         if piece is None:
             return
         yield piece
+
+
+def _replaced(text: exp.Expr, old: str, new: str) -> exp.Expr:
+    return exp.Anonymous(this="replace", expressions=[text, literal(old), exp.Literal.string(new)])
+
+
+def _cast_or_null(text: exp.Expr, stored_type: str) -> exp.Expr:
+    """A text that is known to be a number or a date as such; engines that have a cast without errors use it."""
+    return exp.TryCast(this=text.copy(), to=exp.DataType.build(stored_type))
+
+
+def _padded(figures: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="lpad", expressions=[figures, literal(2), literal("0")])
 
 
 def _is_not_zero(number: exp.Expr) -> tuple[exp.Expr, exp.Expr]:

@@ -12,7 +12,7 @@ from typing import Any
 from dither.errors import InvalidArgument
 from dither.sources.engines.engine import Engine
 from dither.sources.schema import Schema
-from dither.sources.types import Boolean
+from dither.sources.types import Boolean, ColumnType
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,12 @@ def check(schema: Schema, engine: Engine) -> None:
         if name not in stored_types:
             raise InvalidArgument(f"columns.{name}", name, engine.absent_column())
         if stored_types[name] not in declared.sources or (
-            stored_types[name] == "text" and declared.type_name != "category" and not engine.casts_text
+            stored_types[name] == "text"
+            and declared.type_name != "category"
+            and not engine.casts_text
+            and not declared.reads_text
         ):
-            instead = "declare a category, or store numbers" if stored_types[name] == "text" else "declare that"
+            instead = _of_texts(declared) if stored_types[name] == "text" else "declare that"
             raise InvalidArgument(
                 f"columns.{name}",
                 declared.type_name,
@@ -109,6 +112,14 @@ def check(schema: Schema, engine: Engine) -> None:
         raise InvalidArgument(
             "unit", schema.unit, f"must be a column that tells people apart, not {stored_types[schema.unit]}"
         )
+
+
+def _of_texts(declared: ColumnType) -> str:
+    """What to write for a column of texts that is declared as something else."""
+    formats = {"date": "%d.%m.%Y"} | dict.fromkeys(("real", "integer", "decimal"), "1,234.56")
+    if declared.type_name not in formats:
+        return "declare a category, or store numbers"
+    return f'say how they are written, such as format = "{formats[declared.type_name]}", or declare a category'
 
 
 # source: a path, an address, or a frame of any library

@@ -190,6 +190,9 @@ class Postgres(Engine):
         known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
 
+    def captured(self, text: exp.Expr, pattern: str) -> exp.Expr:
+        return exp.Anonymous(this="substring", expressions=[text.copy(), literal(f"^(?:{pattern})$")])
+
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         """A numeric beyond the range of doubles would raise an error; NaN is missing."""
         most = exp.cast(exp.Literal.string(repr(LARGEST_DOUBLE)), "numeric")

@@ -149,6 +149,10 @@ class Spark(Engine):
         # A file may hold bytes that are no UTF-8, which Spark passes on as they are.
         return exp.Anonymous(this="make_valid_utf8", expressions=[super().text(name, stored_type)])
 
+    def matches(self, text: exp.Expr, pattern: str) -> exp.Expr:
+        # In Java $ also matches before a last line feed.
+        return exp.RegexpLike(this=text.copy(), expression=literal(f"^(?:{pattern})(?!(?s:.))"))
+
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         return within_infinities(number)
 
