@@ -173,7 +173,10 @@ def test_the_json_schema_is_that_of_what_is_checked():
         kind: str
         at: float
 
-    accepted = either(is_list, listed(number(above=0), 5, 1), tagged("kind", {"point": Point}))
+    class Place(Model):
+        kind: str
+
+    accepted = either(is_list, listed(number(above=0), 5, 1), tagged("kind", {"point": Point, "place": Place}))
     schema = json_schema(TypeAdapter(accepted))
     several, one = schema["oneOf"]
     assert several == {
@@ -182,7 +185,7 @@ def test_the_json_schema_is_that_of_what_is_checked():
         "minItems": 1,
         "maxItems": 5,
     }
-    assert one == {"oneOf": [{"$ref": "#/components/schemas/Point"}]}
+    assert one == {"oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("Point", "Place")]}
     assert schema["$defs"]["Point"]["additionalProperties"] is False
     assert json_schema(TypeAdapter(whole(1, 9))) == {"type": "integer", "minimum": 1, "maximum": 9}
     assert json_schema(TypeAdapter(pair(number(), ""))) == {
