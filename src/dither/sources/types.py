@@ -15,7 +15,7 @@ from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
 from dither.sources.column import missing_steps
-from dither.sources.entries import day, reals, texts, truth
+from dither.sources.entries import day, reals, texts, truths
 from dither.sources.frames import Entries, Scalar, arrow
 from dither.sources.grid import Grid
 
@@ -348,7 +348,7 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     if isinstance(declared, Date):
         return pa.array([day(one) for one in entries], pa.date32())
     if isinstance(declared, Boolean):
-        return pa.array([truth(one) for one in entries], pa.bool_())
+        return pa.array(truths(entries), pa.float64(), from_pandas=True).cast(pa.bool_())  # (NaN is missing)
     if isinstance(declared, Measured):
         return pa.array(reals(entries), pa.float64())
     return pa.array(texts(entries), pa.string())
