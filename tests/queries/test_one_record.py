@@ -131,6 +131,21 @@ def test_an_entry_that_ends_the_program(asked, looked_at):
     assert asked(["a"] * 99 + [entry]).loss.epsilon == 1.0
 
 
+def test_an_entry_that_warns(recwarn):
+    """In tables and in blocks of programs, in columns of truth values and of numbers: nobody is warned."""
+    columns = {"flag": dt.Boolean(), "x": dt.Real(0, 10)}
+    how = {"bounds": (0, 10), "executor": "trusted", "blocks": 10}
+    for place in ("flag", "x"):
+        table = {"flag": [True] * 100, "x": [1.0] * 100}
+        table[place][50] = np.ma.masked
+        session = dt.open(table, columns=columns, budget=dt.Budget(100.0))
+        session.ask([dt.Count("flag"), dt.Mean("x")], epsilon=1.0)
+        session.ask(dt.Program(len, columns=["flag", "x"], **how), epsilon=1.0)
+    dt.sample_and_aggregate([1.0] * 99 + [np.ma.masked], len, epsilon=1.0, **how)
+    dt.sample_and_aggregate({"x": [1.0] * 99 + [np.ma.masked]}, len, epsilon=1.0, **how)
+    assert [str(one.message) for one in recwarn] == []
+
+
 class Zero(int):
     """A whole number of somebody's own class, which says of itself that it is 0."""
 

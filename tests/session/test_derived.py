@@ -474,9 +474,9 @@ def test_owners_learn_of_a_changed_source_beside_answers_that_are_read(tmp_path)
 
 
 @pytest.mark.parametrize("family", ["points", "thresholds"])
-@pytest.mark.parametrize("edges", [20_000, 2_000])
-def test_large_families_are_read_instead(family, edges, monkeypatch):
+def test_large_families_are_read_instead(family, monkeypatch):
     """A table of which bin each of thousands of queries counts takes gigabytes, which one question may not."""
+    edges = 1_100
     session = dt.open({"x": [1.0]}, columns={"x": dt.Real(0, edges)}, budget=dt.Budget(100.0))
     session.ask(dt.Histogram("x", edges=list(range(edges + 1))), epsilon=1)
     monkeypatch.setattr(CountingQueries, "bins_of_queries", lambda _: pytest.fail("the table is built"))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.procedures.partition import Independent, Members, Sampling
-from dither.sources.entries import FAILURES, is_missing, real, text
+from dither.sources.entries import FAILURES, is_missing, reals, texts
 from dither.sources.frames import (
     ColumnLike,
     Entries,
@@ -185,7 +185,7 @@ def _one_column(rows: pd.Series | pa.ChunkedArray) -> NDArray[np.generic] | Entr
         return entries
     declared = _as_numpy(rows[:0]).dtype
     if declared.kind in "biuf":
-        return np.array([real(one) for one in entries], dtype=np.float64)
+        return reals(entries)
     if declared.kind == "M":
         return _as_numpy(rows).astype(declared)
     return entries
@@ -211,20 +211,21 @@ def untyped_array(entries: Entries) -> NDArray[np.float64] | NDArray[np.str_]:
             built = np.array(entries, dtype=object)
     flat = built.ravel().tolist()
     if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
-        return np.array([real(one) for one in flat], dtype=np.float64).reshape(built.shape)
+        return reals(flat).reshape(built.shape)
     longest = max(SHORTEST_CUT, MOST_CHARACTERS // len(flat))
-    return np.array([(text(one) or "")[:longest] for one in flat], dtype=str).reshape(built.shape)
+    return np.array([(one or "")[:longest] for one in texts(flat)], dtype=str).reshape(built.shape)
 
 
 def untyped_column(pa: ModuleType, entries: Entries) -> pa.Array:
     """A column without a type in Arrow: one kind for all entries; numbers are real, and what is mixed becomes text."""
     present = [one for one in entries if not is_missing(one)]
     if all(isinstance(one, _NUMBERS) for one in present):
-        return pa.array([None if is_missing(one) else real(one) for one in entries], pa.float64())
+        numbers = zip(entries, reals(entries).tolist(), strict=True)
+        return pa.array([None if is_missing(one) else number for one, number in numbers], pa.float64())
     for kind, arrow_type in ((datetime.datetime, pa.timestamp("us")), (datetime.date, pa.date32())):
         if all(isinstance(one, kind) for one in present):
             with contextlib.suppress(Exception):  # (a date that the type cannot hold: text, in this block alone)
                 return pa.array([None if is_missing(one) else one for one in entries], arrow_type)
     with contextlib.suppress(Exception):  # (half of a surrogate pair)
-        return pa.array([text(one) for one in entries], pa.string())
+        return pa.array(texts(entries), pa.string())
     return pa.nulls(len(entries), pa.string())

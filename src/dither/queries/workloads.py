@@ -143,11 +143,6 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         """The histogram whose bins are the domain of a family of one column; None of columns of bits."""
         return None if self._of_bits else self._declared_bins
 
-    @property
-    def size(self) -> int:
-        """Of a family of one column: how many queries it has."""
-        return len(self.family if isinstance(self.family, tuple) else self._declared_bins.bin_labels)
-
     def bins_of_queries(self) -> tuple[tuple[bool, ...], ...]:
         """Of a family of one column: for each query, which bins of its domain it counts."""
         bins = range(len(self._declared_bins.bin_labels))

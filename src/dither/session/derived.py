@@ -252,8 +252,11 @@ class CountedBins:
 
     @property
     def size(self) -> int:
-        """How many queries there are."""
-        return 1 if self.several is None else self.several.size
+        """How many queries there are: a list of them, or one for each bin."""
+        if self.several is None or self.domain is None:
+            return 1
+        listed = self.several.family
+        return len(listed if isinstance(listed, tuple) else self.domain.bin_labels)
 
     @functools.cached_property
     def queries(self) -> tuple[tuple[bool, ...], ...]:

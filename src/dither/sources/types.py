@@ -15,7 +15,7 @@ from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
 from dither.sources.column import LEFT_OUT, missing_steps
-from dither.sources.entries import day, reals, texts, truth
+from dither.sources.entries import day, reals, texts, truths
 from dither.sources.formats import DateFormat, NumberFormat
 from dither.sources.frames import Entries, Scalar, arrow, column_entries
 from dither.sources.grid import Grid
@@ -381,7 +381,7 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
         found = [dated.day(one) if dated is not None and isinstance(one, str) else day(one) for one in entries]
         return pa.array(found, pa.date32())
     if isinstance(declared, Boolean):
-        return pa.array([truth(one) for one in entries], pa.bool_())
+        return pa.array(truths(entries), pa.float64(), from_pandas=True).cast(pa.bool_())  # (NaN is missing)
     if isinstance(declared, Real) and (written := declared.written) is not None:
         entries = [written.number(one) if isinstance(one, str) else one for one in entries]
     if isinstance(declared, Measured):
