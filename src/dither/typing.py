@@ -368,7 +368,7 @@ class SandboxSettings(TypedDict, total=False):
     lead: float
     cores: int | None
     preload: Sequence[str]
-    example: Array | ArrowTable | None
+    example: Array | Frame | None
     memory_mib: int
     scratch_mib: int
     processes: int

@@ -54,9 +54,9 @@ class Case:
     """Another way to find the same mutation: only with DITHER_LONG."""
 
     def __str__(self):
-        manner = self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__.lower()
+        mechanism = self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__.lower()
         bar = "-with-bar" if self.confidence else ""
-        return f"{self.broken}-{manner}-{self.noise}{bar}-{'likelihood' if self.known else 'histogram'}"
+        return f"{self.broken}-{mechanism}-{self.noise}{bar}-{'likelihood' if self.known else 'histogram'}"
 
     def honest(self):
         _, prepared = prepare(

@@ -22,7 +22,7 @@ from dither_lab.audit.answers import examine
 
 COMPLETE = list(combinations(range(6), 2))
 HERE, THERE = Graph(COMPLETE, n=6), Graph(COMPLETE[1:], n=6)
-MANNERS = [
+CASES = [
     (LadderMechanism(), Loss(1.5)),
     (NoisyLocal(), Loss(1.5, 1e-3)),
     (LargestLocal(), Loss(1.5, 1e-3)),
@@ -30,12 +30,12 @@ MANNERS = [
 ]
 
 
-def manner(case):
+def mechanism_name(case):
     """For the names of tests."""
     return getattr(case[0], "name", "")
 
 
-@pytest.mark.parametrize("case", MANNERS, ids=manner)
+@pytest.mark.parametrize("case", CASES, ids=mechanism_name)
 @pytest.mark.parametrize("query", [Triangles(), KStars(2), KTriangles(2)], ids=lambda query: query.label)
 @pytest.mark.parametrize("confidence", [None, Fraction(9, 10)], ids=["answer", "with-bar"])
 def test_nothing_is_found_in_what_ships(case, query, confidence):
@@ -45,7 +45,7 @@ def test_nothing_is_found_in_what_ships(case, query, confidence):
     assert not examine(prepared, HERE, THERE, samples=trials(400, 20_000)).detected
 
 
-@pytest.mark.parametrize("case", MANNERS, ids=manner)
+@pytest.mark.parametrize("case", CASES, ids=mechanism_name)
 def test_noise_that_is_far_too_small_is_found(case):
     """A tenth of the noise shows in a few hundred answers (20 to 30% are caught by the exact audits)."""
     mechanism, loss = case

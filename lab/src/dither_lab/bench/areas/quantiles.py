@@ -117,8 +117,8 @@ def _by_mechanism(quick: bool) -> list[Comparison]:
     """The default draw of a median beside noise by largest local sensitivities (COQ17) and by smooth sensitivity."""
     count = 8 if quick else 20
 
-    def way(label: str, manner: str, name: str) -> Way:
-        return Way(OURS, "quantile", label, {**_options(name, 0.5, 1.0), "manner": manner})
+    def way(label: str, mechanism: str, name: str) -> Way:
+        return Way(OURS, "quantile", label, {**_options(name, 0.5, 1.0), "mechanism": mechanism})
 
     return [
         Comparison(
