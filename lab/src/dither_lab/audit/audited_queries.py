@@ -37,7 +37,7 @@ from dither_lab.audit.answers import as_answer, remembering
 from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
-from dither_lab.audit.concentration import LISTED, stated_law
+from dither_lab.audit.concentration import is_listed, stated_law
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities, structures, worst_pair
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import (
@@ -434,7 +434,7 @@ def _mechanism_checks(
 
     written = writable(audited.universe(True), law)
     without_delta = name == "worst_case" or law.loss(noise, EPSILON).is_pure
-    if written and without_delta and full_name(name, vector=audited.universe(True).vector) in LISTED:
+    if written and without_delta and is_listed(full_name(name, vector=law.vector), audited.universe(True)):
         yield Check(audited.name, "exhaustive", lawful, label, noise, STATED, covers, "concentrated")
     if written:
         yield Check(audited.name, "exhaustive", exactly, label, noise, covers=covers, proof=law.proof)

@@ -24,10 +24,19 @@ DRAWN = frozenset({"inverse", "ladder"})
 """Mechanisms whose answer (without an interval) is one draw of bounded range; several quantiles where drawn jointly."""
 LISTED = DRAWN | {"inverse/vector", "smoothed_ladder", "worst_case", "smooth"}
 """Mechanisms whose answers on a small grid can be listed with their probabilities."""
+MOST_POINTS = 400
+"""Answers on larger grids are not listed: the same mechanism is looked at on smaller ones."""
 NEGLIGIBLE = 1e-13
 """Probabilities that are differences of floats are not known below this: the range leaves them out."""
 
 Chances = Mapping[Hashable, float]
+
+
+def is_listed(name: str, universe: Universe) -> bool:
+    """Whether a mechanism (by the full name of its law) is looked at on this universe."""
+    grids = universe.statistic.answer_grids
+    bounded = all(one.low is not None and one.high is not None and one.points <= MOST_POINTS for one in grids)
+    return name in LISTED and bounded
 
 
 def stated_law(prepared: Prepared, universe: Universe, stride: int = 1) -> Evidence:
