@@ -106,7 +106,7 @@ def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, me
     >>> compose([Loss.bounded_range(0.01)] * 1000, delta=2e-6).epsilon <= 0.7
     True
     """
-    each, stated = _listed(losses), None
+    each, stated = listed_losses(losses), None
     counted = _counted(each)
     if method not in METHODS:
         raise InvalidArgument("method", method, f"must be one of {', '.join(METHODS)}")
@@ -261,11 +261,12 @@ def _sums(counted: CountedLosses) -> tuple[Fraction, Fraction]:
 
 
 def _counted(losses: Iterable[Loss | HasLoss]) -> CountedLosses:
-    counts = Counter(_listed(losses))
+    counts = Counter(listed_losses(losses))
     return Counter({(loss.exact_epsilon, loss.exact_delta): count for loss, count in counts.items()})
 
 
-def _listed(losses: Iterable[Loss | HasLoss]) -> list[Loss]:
+def listed_losses(losses: Iterable[Loss | HasLoss]) -> list[Loss]:
+    """The losses of releases that hold for one neighbour relation, each checked to be one."""
     accepted = "must be a list of Loss or Release objects"
     if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
         raise InvalidArgument("losses", losses, accepted)
