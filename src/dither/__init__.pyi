@@ -6,6 +6,8 @@ from dither.accounting.belief import belief as belief
 from dither.accounting.capacity import budget_for as budget_for
 from dither.accounting.capacity import queries_within as queries_within
 from dither.accounting.composition import compose as compose
+from dither.accounting.events import from_dp_event as from_dp_event
+from dither.accounting.events import to_dp_event as to_dp_event
 from dither.api import ask as ask
 from dither.api import ball_mean as ball_mean
 from dither.api import cascade as cascade

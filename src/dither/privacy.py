@@ -5,20 +5,22 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dither.errors import InvalidArgument
-from dither.numbers import Number, ball, exact, lower_float, precision, upper_float
+from dither.numbers import Ball, Number, ball, exact, integer_in, lower_float, precision, upper_float
 
 if TYPE_CHECKING:
     from dither.plain import JsonObject
 
 
-FilterName: TypeAlias = Literal["basic", "advanced"]
+FilterName: TypeAlias = Literal["basic", "advanced", "zcdp"]
 FILTERS: tuple[FilterName, ...] = get_args(FilterName)
 """The rules by which losses add up under a budget."""
+RHO_DIGITS = 24
+"""Every rho is rounded up to so many decimal places."""
 
 
 class Neighbours(enum.Enum):
@@ -73,16 +75,54 @@ class Relation:
         return f"{self.neighbours}{unit}{rows}"
 
 
+@dataclass(frozen=True)
+class Concentrated:
+    """A loss in zero-concentrated terms: delta-approximate rho-zCDP, every Renyi divergence of order a at most rho a.
+
+    Proofs of the rhos that mechanisms state: docs/proofs/concentrated.md.
+    """
+
+    rho: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __add__(self, other: Concentrated) -> Concentrated:
+        """Both of them, the second chosen with knowledge of what the first released."""
+        return Concentrated(self.rho + other.rho, self.delta + other.delta)
+
+
+def rho_up(rho: Fraction | Ball) -> Fraction:
+    """A bound on rho with few digits; a ball must have been computed at the precision in force."""
+    units = 10**RHO_DIGITS
+    whole = math.ceil(rho * units) if isinstance(rho, Fraction) else integer_in((rho * units).upper().ceil())
+    return Fraction(whole, units)
+
+
+def any_pure_rho(epsilon: Fraction) -> Fraction:
+    """The least rho that every epsilon-DP mechanism has, rounded up: ``epsilon tanh(epsilon / 2)``."""
+    if epsilon == 0:
+        return Fraction(0)
+    with precision(192):
+        return rho_up(ball(epsilon) * ball(epsilon / 2).tanh())
+
+
 @dataclass(frozen=True, order=False)
 class Loss:
     """A privacy loss: (epsilon, delta)-differential privacy.
 
     >>> Loss(0.5) + Loss(0.25, 1e-6)
     Loss(epsilon=0.75, delta=1e-06)
+
+    A mechanism whose loss has a known law also states its rho, which adds up under a zCDP filter.  Losses of the same
+    epsilon and delta are equal whatever their rho is.
+
+    >>> Loss(0.5).rho, Loss.bounded_range(0.5).rho
+    (0.12245933120185457, 0.03125)
     """
 
     epsilon: float
     delta: float = 0.0
+    stated: Concentrated | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """What the mechanism proves about its own law; None: only that it is (epsilon, delta)-DP."""
 
     def __post_init__(self) -> None:
         # What was lost is rounded up; delta = 1 (nothing is promised) is a possible result of composition.
@@ -100,6 +140,36 @@ class Loss:
             _number(epsilon, _positive("epsilon", epsilon, zero=False), _part_down),
             _number(delta, _probability("delta", delta), _part_down),
         )
+
+    @classmethod
+    def bounded_range(cls, epsilon: Number) -> Loss:
+        """The loss of an answer drawn so that the logarithms of all ratios lie in an interval of length epsilon."""
+        loss = cls(epsilon)  # type: ignore[arg-type]  # it takes any number
+        return cls(loss.epsilon, stated=Concentrated(rho_up(loss.exact_epsilon**2 / 8)))
+
+    def stated_fields(self) -> dict[str, float]:
+        """What a release or a quote says of its law in plain values, beside epsilon and delta; nothing if unknown."""
+        if self.stated is None:
+            return {}
+        beside = {"rho_delta": _sum_up(self.stated.delta)} if self.stated.delta else {}
+        return {"rho": _sum_up(self.stated.rho), **beside}
+
+    @classmethod
+    def from_fields(cls, plain: Mapping[str, Any]) -> Loss:  # JSON
+        """The loss of plain values, with what they state of its law."""
+        rho, delta = plain.get("rho"), plain.get("rho_delta") or 0
+        stated = None if rho is None else Concentrated(exact(rho, "rho"), exact(delta, "rho_delta"))
+        return cls(plain["epsilon"], plain["delta"], stated=stated)
+
+    @property
+    def concentrated(self) -> Concentrated:
+        """What the mechanism states, or what holds for every (epsilon, delta)-DP mechanism."""
+        return self.stated or Concentrated(any_pure_rho(self.exact_epsilon), self.exact_delta)
+
+    @property
+    def rho(self) -> float:
+        """The rho of ``concentrated``, rounded up."""
+        return _sum_up(self.concentrated.rho)
 
     @property
     def exact_epsilon(self) -> Fraction:
@@ -120,9 +190,11 @@ class Loss:
         """Basic composition; both sums are rounded up."""
         if not isinstance(other, Loss):
             return NotImplemented
+        known = self.stated is not None or other.stated is not None
         return Loss(
             _sum_up(self.exact_epsilon + other.exact_epsilon),
             min(_sum_up(self.exact_delta + other.exact_delta), 1.0),
+            stated=self.concentrated + other.concentrated if known else None,
         )
 
     def __radd__(self, other: int) -> Loss:
@@ -148,14 +220,17 @@ class Loss:
         if not isinstance(people, int) or isinstance(people, bool) or people < 1:
             raise InvalidArgument("people", people, "must be a whole number of at least 1")
         epsilon = self.exact_epsilon
+        # Renyi divergences along a chain of k steps grow with its square (docs/proofs/concentrated.md, section 6).
+        own = self.stated
+        stated = Concentrated(own.rho * people**2) if own is not None and own.delta == 0 else None
         if self.is_pure:
-            return Loss(_sum_up(epsilon * people))
+            return Loss(_sum_up(epsilon * people), stated=stated)
         with precision(128):
             grown = ball(self.exact_delta) * (
                 people if epsilon == 0 else ball(epsilon * people).expm1() / ball(epsilon).expm1()
             )
             delta = upper_float(grown)
-        return Loss(_sum_up(epsilon * people), min(delta, 1.0))
+        return Loss(_sum_up(epsilon * people), min(delta, 1.0), stated=stated)
 
     def per_step(self, steps: int) -> Loss:
         """The loss of each of ``steps`` steps that lose this much together: the inverse of ``for_group``, rounded down.

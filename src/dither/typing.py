@@ -149,9 +149,9 @@ NeighboursName: TypeAlias = Literal[
     "change-one", "add-remove", "add-remove-change", "person", "edge", "weight", "chain", "listed"
 ]
 """The neighbour relations of ``dither.Neighbours``."""
-FilterName: TypeAlias = Literal["basic", "advanced"]
+FilterName: TypeAlias = Literal["basic", "advanced", "zcdp"]
 """The rules that guard a budget."""
-CountingName: TypeAlias = Literal["basic", "advanced", "fixed"]
+CountingName: TypeAlias = Literal["basic", "advanced", "zcdp", "fixed"]
 """How questions are counted that fit into a budget: by a rule that guards it, or as a batch fixed in advance."""
 CompositionName: TypeAlias = Literal["auto", "basic", "advanced", "optimal", "heterogeneous", "zcdp", "dp-accounting"]
 """How privacy losses are composed."""

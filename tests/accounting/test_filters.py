@@ -78,7 +78,7 @@ def test_the_advanced_filter_never_spends_beyond_its_theorem(budget, asked, part
 
 
 @settings(deadline=None)
-@given(budgets, st.lists(prices, max_size=10), st.sampled_from(["basic", "advanced"]), st.data())
+@given(budgets, st.lists(prices, max_size=10), st.sampled_from(["basic", "advanced", "zcdp"]), st.data())
 def test_a_greedy_spender_gets_exactly_what_is_left(budget, asked, name, data):
     """After any history `left` is accepted whole, and one unit more of epsilon is not."""
     state = open_filter(budget, filter=name)
@@ -93,7 +93,7 @@ def test_a_greedy_spender_gets_exactly_what_is_left(budget, asked, name, data):
 
 
 @settings(deadline=None)
-@given(budgets, prices, st.sampled_from(["basic", "advanced"]))
+@given(budgets, prices, st.sampled_from(["basic", "advanced", "zcdp"]))
 def test_times_is_what_a_loop_would_count(budget, loss, name):
     """The closed form agrees with spending one by one."""
     state = open_filter(budget, filter=name)
@@ -130,7 +130,7 @@ def divergence(state, strategy, bar, depth, path=(), here=1.0, there=1.0):
     st.floats(0.2, 3.0),
     st.floats(0.01, 0.3),
     st.lists(st.tuples(st.floats(0.02, 1.5), st.sampled_from([0.0, 0.0, 0.01, 0.05])), min_size=4, max_size=16),
-    st.sampled_from(["basic", "advanced"]),
+    st.sampled_from(["basic", "advanced", "zcdp"]),
 )
 def test_an_adaptive_adversary_gains_no_more_than_the_budget(epsilon, delta, menu, name):
     """Over the whole game tree, prices chosen from earlier answers, the divergence stays within delta."""

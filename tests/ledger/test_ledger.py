@@ -423,7 +423,7 @@ class Model:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(st.sampled_from(["basic", "advanced"]), st.lists(steps, max_size=40))
+@given(st.sampled_from(["basic", "advanced", "zcdp"]), st.lists(steps, max_size=40))
 def test_a_ledger_does_what_a_plain_model_does(name, script):
     """Any mixture of charges, retries, stores, allowances, growth and retirement: same outcomes, same sums."""
     model, ledger = Model(name), MemoryLedger()

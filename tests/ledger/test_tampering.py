@@ -181,7 +181,7 @@ def test_the_tables_guard_themselves(store, table):
 
 def test_a_faulty_program_is_stopped_by_the_tables(store, monkeypatch):
     """If the filter admitted everything, the CHECK would still refuse, and nothing is written."""
-    monkeypatch.setattr("dither.accounting.filters._admitted", lambda state: True)
+    monkeypatch.setattr("dither.accounting.filters.is_admitted", lambda state: True)
     with store.open() as ledger:
         with pytest.raises(LedgerDamaged, match="nothing was charged"):
             ledger.charge("pay", Loss(5.0), question={})

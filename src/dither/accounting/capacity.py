@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dither.accounting.composition import CountedLosses, advanced_epsilon, delta_left, optimal
+from dither.accounting.concentrated import greatest_rho
 from dither.accounting.filters import open_filter, times
 from dither.accounting.rounding import BITS
 from dither.aliases import accepts_older
@@ -26,9 +28,10 @@ MOST_OPTIMAL = 1_000_000
 def queries_within(loss: Loss, budget: Budget, *, filter: CountingName = "basic", slack: Number | None = None) -> int:
     """How many questions of this privacy loss fit into a budget that nothing was spent of yet.
 
-    ``filter``: ``"basic"`` and ``"advanced"`` count what the adaptive filter of that name accepts, to the unit (with
-    ``slack`` = d', half of the budget's delta unless stated); ``"fixed"`` counts a batch whose number of questions
-    and losses are fixed in advance, by optimal composition.
+    ``filter``: ``"basic"``, ``"advanced"`` and ``"zcdp"`` count what the adaptive filter of that name accepts, to the
+    unit (with ``slack`` = d', unless stated half of the budget's delta under advanced, all but 1/32 of it under zcdp);
+    ``"fixed"`` counts a batch whose number of questions and losses are fixed in advance, by optimal composition.
+    Under zcdp and fixed it matters which law the loss has: ``release.loss`` and ``quote.loss`` know.
 
     >>> queries_within(Loss(0.1), Budget(1.0))
     10
@@ -36,6 +39,10 @@ def queries_within(loss: Loss, budget: Budget, *, filter: CountingName = "basic"
     333
     >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), filter="fixed")
     562
+    >>> queries_within(Loss(0.01), Budget(1.0, 1e-6), filter="zcdp")
+    485
+    >>> queries_within(Loss.bounded_range(0.01), Budget(1.0, 1e-6), filter="zcdp")
+    1942
     """
     if not isinstance(loss, Loss):
         raise InvalidArgument("loss", loss, "must be a Loss")
@@ -48,8 +55,8 @@ def queries_within(loss: Loss, budget: Budget, *, filter: CountingName = "basic"
     if filter != "fixed":
         raise InvalidArgument("filter", filter, f"must be one of {', '.join(FILTERS)}, fixed")
     if slack is not None:
-        raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
-    return _fixed(loss, budget)
+        raise InvalidArgument("slack", slack, "is for the filters advanced and zcdp: leave it out")
+    return max(_fixed(loss, budget), _fixed_by_rho(loss, budget))
 
 
 def budget_for(loss: Loss, budget: Budget, *, kind: CountingName = "basic", slack: Number | None = None) -> int:
@@ -78,6 +85,14 @@ def _fixed(loss: Loss, budget: Budget) -> int:
         )
 
     return max(count, _greatest(closed_form, None))
+
+
+def _fixed_by_rho(loss: Loss, budget: Budget) -> int:
+    """How many of a stated rho fit; 0 where nothing is stated, because then optimal composition is never behind."""
+    own, delta = loss.stated, exact(budget.delta)
+    if own is None or own.rho == 0 or own.delta > 0 or delta == 0:
+        return 0
+    return math.floor(greatest_rho(exact(budget.epsilon), delta) / own.rho)
 
 
 def _delta_covers(loss: Loss, budget: Budget, count: int) -> bool:

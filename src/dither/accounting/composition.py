@@ -17,7 +17,7 @@ from dither.accounting import concentrated, profiles
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_up, probability, top
 from dither.errors import InvalidArgument
 from dither.numbers import Ball, Number, ball, precision
-from dither.privacy import Loss
+from dither.privacy import Concentrated, Loss
 
 if TYPE_CHECKING:
     from dither.typing import CompositionName
@@ -92,7 +92,8 @@ def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, me
 
     ``losses`` holds ``Loss`` objects or anything with a ``.loss``, such as a ``Release``; a refused release was
     paid for and counts like any other.  The losses must have been fixed before the first release.  Without
-    ``delta`` the deltas add up, and so do the epsilons.
+    ``delta`` the deltas add up, and so do the epsilons.  What the mechanisms of releases state about the laws of their
+    losses is used: a hundred drawn answers cost less together than a hundred answers with noise.
 
     ``method``: ``"auto"`` (the least of all), ``"basic"``, ``"advanced"``, ``"optimal"`` (equal losses only),
     ``"heterogeneous"``, ``"zcdp"``, or ``"dp-accounting"`` (a cross-check by the optional package of that name, in
@@ -102,15 +103,24 @@ def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, me
     Loss(epsilon=0.3, delta=0.0)
     >>> compose([Loss(0.01, 1e-9)] * 1000, delta=2e-6).epsilon <= 1.37
     True
+    >>> compose([Loss.bounded_range(0.01)] * 1000, delta=2e-6).epsilon <= 0.7
+    True
     """
-    counted = _counted(losses)
+    each, stated = listed_losses(losses), None
+    counted = _counted(each)
     if method not in METHODS:
         raise InvalidArgument("method", method, f"must be one of {', '.join(METHODS)}")
     if delta is None:
         if method not in ("auto", "basic"):
             raise InvalidArgument("delta", delta, f"must be the total delta for method {method!r}")
         return _added(counted)
-    return _at_delta(counted, delta, METHODS[method])
+    if method in ("auto", "zcdp"):
+        stated = _stated(each)
+    by_rho = None if stated is None else _by_rho(stated, probability("delta", delta))
+    if by_rho is not None and not _sums(counted)[1] <= probability("delta", delta):
+        return by_rho
+    by_losses = _at_delta(counted, delta, METHODS[method])
+    return by_losses if by_rho is None else min(by_losses, by_rho, key=lambda one: one.epsilon)
 
 
 def advanced_epsilon(counted: CountedLosses, total: Fraction) -> Fraction:
@@ -220,6 +230,24 @@ METHODS: dict[str, Callable[[CountedLosses, Ball], Fraction]] = {
 }
 
 
+def _stated(losses: list[Loss]) -> Concentrated | None:
+    """What all releases are together as approximate zCDP; None where no mechanism states more than its loss."""
+    counts = Counter((loss, loss.stated) for loss in losses)
+    if all(stated is None for _, stated in counts):
+        return None
+    whole = Concentrated(Fraction(0))
+    for (loss, stated), count in counts.items():
+        own = stated or loss.concentrated
+        whole += Concentrated(own.rho * count, own.delta * count)
+    return whole
+
+
+def _by_rho(stated: Concentrated, total: Fraction) -> Loss | None:
+    """The conversion of a whole batch; None where its deltas leave nothing for it."""
+    rest = total - stated.delta
+    return Loss(printed_up(concentrated.conversion(stated.rho, rest)), printed_up(total)) if rest > 0 else None
+
+
 def _added(counted: CountedLosses) -> Loss:
     epsilon, delta = _sums(counted)
     if delta >= 1:
@@ -233,18 +261,23 @@ def _sums(counted: CountedLosses) -> tuple[Fraction, Fraction]:
 
 
 def _counted(losses: Iterable[Loss | HasLoss]) -> CountedLosses:
+    counts = Counter(listed_losses(losses))
+    return Counter({(loss.exact_epsilon, loss.exact_delta): count for loss, count in counts.items()})
+
+
+def listed_losses(losses: Iterable[Loss | HasLoss]) -> list[Loss]:
+    """The losses of releases that hold for one neighbour relation, each checked to be one."""
     accepted = "must be a list of Loss or Release objects"
     if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
         raise InvalidArgument("losses", losses, accepted)
-    counts: Counter[Loss] = Counter()
-    relations = set()
+    listed, relations = [], set()
     for place, one in enumerate(losses):
         loss = one if isinstance(one, Loss) else getattr(one, "loss", None)
         if not isinstance(loss, Loss):
             raise InvalidArgument(f"losses[{place}]", one, accepted)
         relation = getattr(one, "neighbours", None)
         relations |= {str(relation)} if relation is not None else set()
-        counts[loss] += 1
+        listed.append(loss)
     if len(relations) > 1:
         raise InvalidArgument("losses", " and ".join(sorted(relations)), "must all be for one neighbour relation")
-    return Counter({(loss.exact_epsilon, loss.exact_delta): count for loss, count in counts.items()})
+    return listed

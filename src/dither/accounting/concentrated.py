@@ -3,7 +3,7 @@
 A mechanism is rho-zCDP if its Renyi divergence of every order alpha > 1 between neighbours is at most
 rho alpha.  Every conversion below holds for *each* alpha, so a good alpha may be found in floats; the bound is
 then evaluated at that rational alpha in balls and rounded to the safe side.  Proofs: docs/proofs/composition.md,
-section 5.
+section 5; the rhos of mechanisms: docs/proofs/concentrated.md.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from fractions import Fraction
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_down, printed_up, probability, top
 from dither.errors import InvalidArgument
 from dither.numbers import Ball, Number, ball, precision
-from dither.privacy import Loss
+from dither.privacy import RHO_DIGITS, Concentrated, Loss, any_pure_rho, rho_up
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
+_MOST_DOUBLINGS = 64
+_HALVINGS = 24
 
 
 def gaussian_rho(sensitivity: Number, scale: Number) -> Fraction:
@@ -35,9 +37,35 @@ def pure_rho(epsilon: Number) -> Fraction:
     >>> pure_rho(0.1) < Fraction(1, 200)
     True
     """
-    number = positive("epsilon", epsilon, zero=True)
+    return any_pure_rho(positive("epsilon", epsilon, zero=True))
+
+
+def bounded_range(epsilon: Fraction) -> Concentrated:
+    """A draw whose log-ratios between neighbours all lie in an interval of length epsilon: rho = ``epsilon^2 / 8``."""
+    return Concentrated(rho_up(epsilon**2 / 8))
+
+
+def any_of(loss: Loss) -> Concentrated:
+    """What every mechanism of this loss has: rho = ``epsilon tanh(epsilon / 2)``, and its delta."""
+    return Loss(loss.epsilon, loss.delta).concentrated
+
+
+def real_laplace(epsilon: Fraction) -> Concentrated:
+    """A number moved by at most epsilon scales of real Laplace noise: rho = ``epsilon + e^-epsilon - 1``."""
+    return integer_laplace(epsilon, Fraction(0))
+
+
+def integer_laplace(epsilon: Fraction, step: Fraction) -> Concentrated:
+    """The same of Laplace noise on a grid whose step is so many scales: ``epsilon - (1 - e^-epsilon) step/sinh step``.
+
+    More than of real noise: where one step is all that a number moves by, it is ``epsilon tanh(epsilon / 2)``.
+    """
+    if epsilon == 0:
+        return Concentrated(Fraction(0))
     with precision(BITS):
-        return top(tanh_rho(number)) if number else Fraction(0)
+        shrink = ball(step) / ball(step).sinh() if step else ball(1)
+        rho = rho_up(ball(epsilon) + ball(-epsilon).expm1() * shrink)
+    return Concentrated(min(rho, any_pure_rho(epsilon)))
 
 
 def tanh_rho(epsilon: Fraction) -> Ball:
@@ -92,12 +120,26 @@ def zcdp_rho(epsilon: Number, delta: Number) -> float:
     >>> round(zcdp_rho(1.0, 1e-6), 5)
     0.02436
     """
-    e, d = positive("epsilon", epsilon), probability("delta", delta, zero=False)
-    number, log_inverse = float(e), -_log(d)
-    alpha = _order(lambda a: -(number - _excess(a, log_inverse)) / a)
+    return printed_down(greatest_rho(positive("epsilon", epsilon), probability("delta", delta, zero=False)))
+
+
+def greatest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """``zcdp_rho`` as a rational, rounded down; the same on every machine: no order is found in floats.
+
+    Orders are 1 + 2^k first, then whole multiples of finer and finer powers of two around the best.
+    """
+
+    def reached(order: Fraction) -> Fraction:
+        value = bottom((ball(epsilon) - _excess_ball(1 + order, delta)) / ball(1 + order))
+        return Fraction(math.floor(value * 10**RHO_DIGITS), 10**RHO_DIGITS)
+
     with precision(BITS):
-        value = (ball(e) - _excess_ball(alpha, d)) / ball(alpha)
-        return printed_down(max(Fraction(0), bottom(value)))
+        best = max((Fraction(2) ** k for k in range(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)), key=reached)
+        step = best / 2
+        for _ in range(_HALVINGS):
+            best = max((best, best - step, best + step), key=reached)
+            step /= 2
+        return max(Fraction(0), reached(best))
 
 
 def gaussian_epsilon(rhos: Iterable[Number], delta: Number) -> float:

@@ -1,9 +1,9 @@
 """Privacy filters: what may still be spent when questions *and losses* are chosen on the way.
 
-A filter is fixed when a dataset is registered.  Its state is the filter's name and six integers:
-epsilon in units of 1e-9, epsilon squared in 1e-18, delta in 1e-18.  Charges are rounded up, budgets down, and
-every comparison is one of integers, so a filter never admits what its theorem does not.  The functions are pure:
-``spend`` returns the next state or raises.  Proofs: docs/proofs/composition.md, section 6.
+A filter is fixed when a dataset is registered.  Its state is the filter's name and six integers: epsilon in units of
+1e-9; epsilon squared, rho and delta in 1e-18.  Charges are rounded up, budgets down, and every comparison is one of
+integers, so a filter never admits what its theorem does not.  The functions are pure: ``spend`` returns the next state
+or raises.  Proofs: docs/proofs/composition.md, section 6, and docs/proofs/concentrated.md, section 7 (zcdp).
 """
 
 from __future__ import annotations
@@ -12,23 +12,37 @@ import functools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
+from dither.accounting.concentrated import greatest_rho
 from dither.accounting.rounding import BITS, probability, top
 from dither.errors import BudgetExceeded, InvalidArgument
 from dither.numbers import Number, ball, precision
-from dither.privacy import FILTERS, Budget, FilterName, Loss
+from dither.privacy import FILTERS, Budget, FilterName, Loss, any_pure_rho
 
 EPSILON_UNITS = 10**9
 SQUARE_UNITS = EPSILON_UNITS**2
+RHO_UNITS = 10**18
 DELTA_UNITS = 10**18
+KEPT_FOR_RELEASES = 32
+"""A zcdp filter leaves this part of delta, unless stated, to releases that have a delta of their own."""
 _LOG_BITS = 64
+
+
+class Units(NamedTuple):
+    """One loss in whole units, rounded up: (epsilon, delta), and as delta-approximate rho-zCDP."""
+
+    epsilon: int
+    delta: int
+    rho: int
+    rho_delta: int
 
 
 @dataclass(frozen=True, slots=True)
 class FilterState:
     """A budget, the rule that guards it, and what was spent; integers only.
 
-    ``slack`` is d', the part of delta that the advanced rule keeps for itself; the basic rule keeps none.
+    ``slack`` is d', the part of delta that the rule keeps for itself; the basic rule keeps none.
     """
 
     name: FilterName
@@ -37,13 +51,23 @@ class FilterState:
     slack: int = 0
     spent_epsilon: int = 0
     spent_squares: int = 0
+    """Of epsilons; rhos under the zcdp rule, which has no use for squares."""
     spent_delta: int = 0
+    """Under the zcdp rule of the deltas that stand beside rho."""
+
+    @property
+    def most_squares(self) -> int:
+        """The greatest ``spent_squares`` that the rule admits; 0 where it does not look at them."""
+        if self.name == "basic":
+            return 0
+        return (most_squares if self.name == "advanced" else most_rho)(self.epsilon, self.slack)
 
 
 def open_filter(budget: Budget, *, filter: str = "basic", slack: Number | None = None) -> FilterState:
     """A filter with nothing spent; the budget is rounded down to whole units.
 
-    ``slack`` (advanced only) is d', by default half of the budget's delta.
+    ``slack`` (advanced and zcdp) is d', the part of delta that pays for the rule itself; the rest is for the deltas of
+    releases.  By default it is half of the budget's delta (advanced), or all but 1/32 of it (zcdp).
 
     >>> open_filter(Budget(1.0)).epsilon
     1000000000
@@ -59,17 +83,17 @@ def open_filter(budget: Budget, *, filter: str = "basic", slack: Number | None =
         raise InvalidArgument("budget.epsilon", budget.epsilon, "must be at least 1e-9")
     if filter == "basic":
         if slack is not None:
-            raise InvalidArgument("slack", slack, "is for the advanced filter: leave it out")
+            raise InvalidArgument("slack", slack, "is for the filters advanced and zcdp: leave it out")
         return FilterState("basic", epsilon, delta)
     if delta < 1:
-        raise InvalidArgument("budget.delta", budget.delta, "must be at least 1e-18 for the advanced filter")
+        raise InvalidArgument("budget.delta", budget.delta, f"must be at least 1e-18 for the {filter} filter")
     if slack is None:
-        units = max(1, delta // 2)
+        units = max(1, delta // 2) if filter == "advanced" else delta - delta // KEPT_FOR_RELEASES
     else:
         units = math.floor(probability("slack", slack, zero=False) * DELTA_UNITS)
         if not 1 <= units <= delta:
             raise InvalidArgument("slack", slack, f"must be at least 1e-18 and at most the delta of {budget.delta:g}")
-    return FilterState("advanced", epsilon, delta, units)
+    return FilterState("advanced" if filter == "advanced" else "zcdp", epsilon, delta, units)
 
 
 def charge(loss: Loss) -> tuple[int, int]:
@@ -83,6 +107,26 @@ def charge(loss: Loss) -> tuple[int, int]:
     return math.ceil(loss.exact_epsilon * EPSILON_UNITS), math.ceil(loss.exact_delta * DELTA_UNITS)
 
 
+def concentrated_charge(loss: Loss) -> tuple[int, int]:
+    """The same as approximate zCDP: whole units of rho and of the delta beside it, rounded up.
+
+    >>> concentrated_charge(Loss.bounded_range(0.1))
+    (1250000000000000, 0)
+    """
+    own = loss.concentrated
+    return math.ceil(own.rho * RHO_UNITS), math.ceil(own.delta * DELTA_UNITS)
+
+
+def units_of(loss: Loss) -> Units:
+    """All that a ledger keeps of a loss."""
+    return Units(*charge(loss), *concentrated_charge(loss))
+
+
+def units_without_law(epsilon: int, delta: int) -> Units:
+    """A loss of which only epsilon and delta are known: rho is at most ``epsilon^2 / 2``."""
+    return Units(epsilon, delta, -(-(epsilon**2) // 2), delta)
+
+
 def spend(state: FilterState, loss: Loss, *, dataset: str = "data") -> FilterState:
     """The state after paying for ``loss``.
 
@@ -90,14 +134,17 @@ def spend(state: FilterState, loss: Loss, *, dataset: str = "data") -> FilterSta
                questions and losses depend on all earlier answers.
     Theorem    basic: ``sum eps_i <= eps, sum delta_i <= delta``.  advanced: Whitehouse, Ramdas, Rogers and Wu (ICML
                2023), ``sqrt(2 V ln(1/d')) + V/2 <= eps`` with ``V = sum eps_i^2``, and ``sum delta_i <= delta - d'``.
-    Constants  Theirs; V is rounded up to 1e-18 and the logarithm up to 2^-64.
+               zcdp: ``sum rho_i <= rho`` with the greatest rho that gives (eps, d')-DP, and
+               ``sum delta_i <= delta - d'``.
+    Constants  Theirs; V is rounded up to 1e-18 and the logarithm up to 2^-64.  zcdp: rho_i is what the mechanism
+               states, rounded up to 1e-18.
 
     >>> state = spend(open_filter(Budget(1.0)), Loss(0.4))
     >>> left(state)
     Loss(epsilon=0.6, delta=0.0)
     """
-    after = _after(state, loss)
-    if not _admitted(after):
+    after = spent(state, units_of(loss))
+    if not is_admitted(after):
         raise BudgetExceeded(dataset=dataset, asked=loss, left=left(state))
     return after
 
@@ -108,15 +155,21 @@ def covers(state: FilterState, loss: Loss) -> bool:
     >>> covers(open_filter(Budget(1.0)), Loss(1.0, 1e-9))
     False
     """
-    return _admitted(_after(state, loss))
+    return is_admitted(spent(state, units_of(loss)))
 
 
 def left(state: FilterState) -> Loss:
-    """The greatest single loss that would still be accepted: its epsilon and its delta, rounded down."""
+    """The greatest single loss that would still be accepted: its epsilon and its delta, rounded down.
+
+    Under zcdp that of a mechanism of which nothing more is known; one that states its law may have a greater epsilon.
+    """
+    rest = max(0, state.most_squares - state.spent_squares)
     if state.name == "basic":
         epsilon = state.epsilon - state.spent_epsilon
+    elif state.name == "advanced":
+        epsilon = math.isqrt(rest)
     else:
-        epsilon = math.isqrt(max(0, most_squares(state.epsilon, state.slack) - state.spent_squares))
+        epsilon = _pure_epsilon(rest)
     delta = state.delta - state.slack - state.spent_delta
     return Loss(_down(max(0, epsilon), EPSILON_UNITS), _down(max(0, delta), DELTA_UNITS))
 
@@ -127,16 +180,17 @@ def times(state: FilterState, loss: Loss) -> int:
     >>> times(open_filter(Budget(1.0)), Loss(0.3))
     3
     """
-    epsilon, delta = charge(loss)
-    if epsilon == delta == 0:
+    units = units_of(loss)
+    if units.epsilon == units.delta == 0:
         raise InvalidArgument("loss", str(loss), "must have an epsilon or a delta above 0")
+    each = spent(replace(state, spent_epsilon=0, spent_squares=0, spent_delta=0), units)
     counts = []
-    if delta:
-        counts.append((state.delta - state.slack - state.spent_delta) // delta)
-    if epsilon and state.name == "basic":
-        counts.append((state.epsilon - state.spent_epsilon) // epsilon)
-    elif epsilon:
-        counts.append((most_squares(state.epsilon, state.slack) - state.spent_squares) // epsilon**2)
+    if each.spent_delta:
+        counts.append((state.delta - state.slack - state.spent_delta) // each.spent_delta)
+    if each.spent_epsilon and state.name == "basic":
+        counts.append((state.epsilon - state.spent_epsilon) // each.spent_epsilon)
+    elif each.spent_squares and state.name != "basic":
+        counts.append((state.most_squares - state.spent_squares) // each.spent_squares)
     return max(0, min(counts))
 
 
@@ -160,28 +214,53 @@ def squares_fit(squares: int, epsilon: int, slack: int) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
+def most_rho(epsilon: int, slack: int) -> int:
+    """The greatest rho, in 1e-18, that is proved to give (epsilon, d')-DP; 0 if there is none."""
+    if not 0 < slack < DELTA_UNITS:
+        return 0
+    rho = greatest_rho(Fraction(epsilon, EPSILON_UNITS), Fraction(slack, DELTA_UNITS))
+    return math.floor(rho * RHO_UNITS)
+
+
+def _pure_epsilon(rho: int) -> int:
+    """The greatest epsilon, in whole units, whose ``epsilon tanh(epsilon / 2)`` is at most ``rho``."""
+    low, high = 0, 1
+    while math.ceil(any_pure_rho(Fraction(high, EPSILON_UNITS)) * RHO_UNITS) <= rho:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = math.ceil(any_pure_rho(Fraction(middle, EPSILON_UNITS)) * RHO_UNITS) <= rho
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+@functools.lru_cache(maxsize=256)
 def _log_inverse(slack: int) -> int:
     """``ln(1/d')`` in units of 2^-64, rounded up."""
     with precision(BITS):
         return math.ceil(top(-ball(Fraction(slack, DELTA_UNITS)).log()) * (1 << _LOG_BITS))
 
 
-def _after(state: FilterState, loss: Loss) -> FilterState:
-    epsilon, delta = charge(loss)
+def spent(state: FilterState, units: Units) -> FilterState:
+    """The state with one more loss, whether or not the rule admits it."""
+    squares, delta = (units.rho, units.rho_delta) if state.name == "zcdp" else (units.epsilon**2, units.delta)
     return replace(
         state,
-        spent_epsilon=state.spent_epsilon + epsilon,
-        spent_squares=state.spent_squares + epsilon**2,
+        spent_epsilon=state.spent_epsilon + units.epsilon,
+        spent_squares=state.spent_squares + squares,
         spent_delta=state.spent_delta + delta,
     )
 
 
-def _admitted(state: FilterState) -> bool:
+def is_admitted(state: FilterState) -> bool:
+    """True if the rule admits what was spent."""
     if state.spent_delta > state.delta - state.slack:
         return False
     if state.name == "basic":
         return state.spent_epsilon <= state.epsilon
-    return squares_fit(state.spent_squares, state.epsilon, state.slack)
+    if state.name == "advanced":
+        return squares_fit(state.spent_squares, state.epsilon, state.slack)
+    return state.spent_squares <= most_rho(state.epsilon, state.slack)
 
 
 def _down(units: int, per_one: int) -> float:

@@ -212,6 +212,8 @@ class LossAnswer(AnswerModel):
 
     epsilon: Epsilon
     delta: Delta
+    rho: Epsilon | None = None
+    rho_delta: Delta | None = None
 
     @model_validator(mode="after")
     def _is_loss(self) -> Self:

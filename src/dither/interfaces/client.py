@@ -554,7 +554,7 @@ def _retry_after(given: str | None, usual: float) -> float:
 
 
 def _loss(payload: Mapping[str, float]) -> Loss:
-    return Loss(payload["epsilon"], payload["delta"])
+    return Loss.from_fields(payload)
 
 
 def _problem(error: urllib.error.HTTPError) -> Problem:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from dither.accounting.filters import FilterState, most_squares, open_filter
+from dither.accounting.filters import FilterState, open_filter
 from dither.errors import InvalidArgument, UnknownDataset
 from dither.ledger.database import Row, Transaction
-from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
+from dither.ledger.database_schema import ACCOUNTS, RELATION, STATE, WORD
 from dither.ledger.entries import canonical
 from dither.numbers import Number
 from dither.privacy import Budget, Relation
@@ -16,8 +16,7 @@ from dither.privacy import Budget, Relation
 MOST_EPSILON = 1_000_000
 """The greatest budget a ledger keeps: its sums fit into the words of every database."""
 
-_COLUMNS = f"""SELECT a.id, a.version, a.retired, a.kind, a.epsilon, a.delta, a.slack, a.spent_epsilon,
-    a.spent_high, a.spent_low, a.spent_delta, {RELATION} FROM {ACCOUNTS} """  # noqa: S608
+_COLUMNS = f"SELECT a.id, a.version, a.retired, {RELATION}, {STATE} FROM {ACCOUNTS} "  # noqa: S608
 _OF_NAME = f"{_COLUMNS} JOIN dither_names n ON n.account = a.id WHERE n.dataset = ?"
 _OF_FINGERPRINT = f"{_COLUMNS} JOIN dither_fingerprints f ON f.account = a.id WHERE f.fingerprint = ?"
 _OF_ANALYST = f"{_COLUMNS} WHERE a.parent = ? AND a.analyst = ?"
@@ -81,19 +80,19 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
     """A new account; its number."""
     row = work.one("SELECT COALESCE(MAX(id), 0) + 1 FROM dither_accounts")
     number = int(row[0]) if row else 1
-    most = most_squares(state.epsilon, state.slack) if state.name == "advanced" else 0
     work.run(
-        "INSERT INTO dither_accounts (id, parent, analyst, version, retired, kind, epsilon, delta, slack, most_high, "
-        "most_low, spent_epsilon, spent_high, spent_low, spent_delta) "
-        "VALUES (?, ?, ?, 1, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO dither_accounts (id, parent, analyst, version, retired, kind, filter, epsilon, delta, slack, "
+        "most_high, most_low, spent_epsilon, spent_high, spent_low, spent_delta) "
+        "VALUES (?, ?, ?, 1, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         number,
         parent,
         analyst,
+        _guard(state),
         state.name,
         state.epsilon,
         state.delta,
         state.slack,
-        *divmod(most, WORD),
+        *divmod(state.most_squares, WORD),
         state.spent_epsilon,
         *divmod(state.spent_squares, WORD),
         state.spent_delta,
@@ -102,18 +101,32 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
 
 
 def replace(work: Transaction, account: int, state: FilterState) -> None:
-    """Other rules for an account that stays."""
-    most = most_squares(state.epsilon, state.slack) if state.name == "advanced" else 0
+    """Other rules for an account that stays, with what was spent as they count it."""
     work.run(
-        "UPDATE dither_accounts SET kind = ?, epsilon = ?, delta = ?, slack = ?, most_high = ?, most_low = ? "
-        "WHERE id = ?",
+        "UPDATE dither_accounts SET kind = ?, filter = ?, epsilon = ?, delta = ?, slack = ?, most_high = ?, "
+        "most_low = ?, spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
+        _guard(state),
         state.name,
         state.epsilon,
         state.delta,
         state.slack,
-        *divmod(most, WORD),
+        *divmod(state.most_squares, WORD),
+        state.spent_epsilon,
+        *divmod(state.spent_squares, WORD),
+        state.spent_delta,
         account,
     )
+
+
+def _guard(state: FilterState) -> str:
+    """Which CHECK of the table guards an account: on the sum of epsilons, or on that of squares or rhos."""
+    return "basic" if state.name == "basic" else "advanced"
+
+
+def state_of(columns: Row) -> FilterState:
+    """The filter of an account from the columns STATE."""
+    kind, named, epsilon, delta, slack, spent, high, low, spent_delta = columns
+    return FilterState(named or kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
 
 
 def write_relation(work: Transaction, account: int, relation: Relation) -> None:
@@ -135,7 +148,6 @@ def write_spent(work: Transaction, account: int, state: FilterState) -> None:
 def _account(row: Row | None) -> AccountRow | None:
     if row is None:
         return None
-    number, version, retired, filter_name, epsilon, delta, slack, spent, high, low, spent_delta, relation = row
-    state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+    number, version, retired, relation = row[:4]
     held = None if relation is None else Relation.from_dict(json.loads(str(relation)))
-    return AccountRow(number, version, bool(retired), state, held)
+    return AccountRow(number, version, bool(retired), state_of(row[4:]), held)

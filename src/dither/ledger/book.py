@@ -196,14 +196,8 @@ class Ledger:
             own = accounts.of_analyst(work, account.id, analyst)
             if own is not None and accounts.same_rules(own.state, state):
                 return
-            spent = own.state if own is not None else chain.spent_by(work, account, analyst)
-            state = dataclasses.replace(
-                state,
-                spent_epsilon=spent.spent_epsilon,
-                spent_squares=spent.spent_squares,
-                spent_delta=spent.spent_delta,
-            )
-            if not filters.covers(state, Loss(0.0)):
+            state = chain.spent_by(work, account, analyst, state)
+            if not filters.is_admitted(state):
                 raise InvalidArgument("budget", str(budget), f"must be at least what {analyst!r} has spent already")
             if own is None:
                 accounts.create(work, state, parent=account.id, analyst=analyst)
@@ -253,6 +247,7 @@ class Ledger:
             if own is not None:
                 accounts.write_spent(work, own.id, _paid(own.state, losses, dataset, analyst))
             body: Body = {"question": json.loads(asked), "losses": units, "version": account.version}
+            body["rhos"] = [list(filters.concentrated_charge(one)) for one in losses]
             key = question_key(asked, account.version)
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
         return chain.charge_of(entry, None, fresh=True)
@@ -373,11 +368,13 @@ class Ledger:
     def spent(self, dataset: str, analyst: str | None = None) -> Loss:
         """The sum of all losses paid, by one analyst if named.
 
-        An advanced filter adds up squares, so under it this sum may pass the budget's epsilon.
+        An advanced filter adds up squares and a zcdp filter rhos, so under them this sum may pass the budget's epsilon.
         """
         with self._database.transaction() as look:
             account = accounts.of_dataset(look, name("dataset", dataset))
-            state = account.state if analyst is None else chain.spent_by(look, account, name("analyst", analyst))
+            state = account.state
+            if analyst is not None:
+                state = chain.spent_by(look, account, name("analyst", analyst), state)
         return loss_of(state.spent_epsilon, min(state.spent_delta, DELTA_UNITS))
 
     def datasets(self) -> list[Registered]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from dither.accounting.filters import FilterState
+from dither.accounting.filters import FilterState, spent
 from dither.errors import LedgerDamaged
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import Row, Transaction, Value
-from dither.ledger.entries import Body, Charge, Entry, canonical, chained, loss_of
+from dither.ledger.entries import Body, Charge, Entry, canonical, chained, charged_losses, charged_units
 
 ENTRIES = """SELECT number, at, kind, dataset, analyst, request, key, charge, body, previous, hash
     FROM dither_entries"""
@@ -107,7 +109,7 @@ def charge_of(entry: Entry, release: Entry | None, *, fresh: bool) -> Charge:
         dataset=entry.dataset,
         analyst=entry.analyst or "",
         request_id=entry.request or "",
-        losses=tuple(loss_of(epsilon, delta) for epsilon, delta in entry.body["losses"]),
+        losses=charged_losses(entry.body),
         question=entry.body["question"],
         version=entry.body["version"],
         release=None if release is None else release.body["release"],
@@ -116,20 +118,13 @@ def charge_of(entry: Entry, release: Entry | None, *, fresh: bool) -> Charge:
     )
 
 
-def spent_by(look: Transaction, account: AccountRow, analyst: str) -> FilterState:
-    """What an analyst has spent on an account, added up from the entries."""
+def spent_by(look: Transaction, account: AccountRow, analyst: str, state: FilterState) -> FilterState:
+    """A filter with all that an analyst has spent on an account, added up from the entries."""
     rows = look.all(
         "SELECT e.body FROM dither_entries e JOIN dither_names n ON n.dataset = e.dataset "
-        "WHERE n.account = ? AND e.analyst = ? AND e.kind = 'charge'",
+        "WHERE n.account = ? AND e.analyst = ? AND e.kind = 'charge' ORDER BY e.number",
         account.id,
         analyst,
     )
-    units = [pair for (body,) in rows for pair in json.loads(body)["losses"]]
-    return FilterState(
-        "basic",
-        0,
-        0,
-        spent_epsilon=sum(epsilon for epsilon, _ in units),
-        spent_squares=sum(epsilon**2 for epsilon, _ in units),
-        spent_delta=sum(delta for _, delta in units),
-    )
+    unspent = replace(state, spent_epsilon=0, spent_squares=0, spent_delta=0)
+    return functools.reduce(spent, (units for (body,) in rows for units in charged_units(json.loads(body))), unspent)

@@ -1,8 +1,9 @@
 """Tables of a ledger, the same for SQLite and PostgreSQL, and how older ones are brought up to date.
 
 All amounts are whole units (epsilon 1e-9, delta 1e-18).  Sums of squares (1e-18) do not fit into 64 bits from
-epsilon 4.6 on, so they are kept in two words: ``high * 10^18 + low``.  The CHECKs repeat the rule of the filters in
-integers, so that not even a faulty program can take an account below zero.
+epsilon 4.6 on, so they are kept in two words: ``high * 10^18 + low``; under the filter zcdp they are sums of rhos.  The
+CHECKs repeat the rule of the filters in integers, so that not even a faulty program can take an account below zero:
+``kind`` says which of them guards an account, ``filter`` by which rule it was opened.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dither.ledger.entries import GENESIS
 
 WORD = 10**18
 
-VERSION = 2
+VERSION = 3
 
 # {BIGINT} and {STRICT} differ by database; nothing else does.
 TABLES = (
@@ -43,6 +44,7 @@ TABLES = (
         spent_low {BIGINT} NOT NULL CHECK (spent_low BETWEEN 0 AND 999999999999999999),
         spent_delta {BIGINT} NOT NULL CHECK (spent_delta >= 0),
         relation TEXT,
+        filter TEXT,
         UNIQUE (parent, analyst),
         CHECK ((parent IS NULL) = (analyst IS NULL)),
         CHECK (spent_delta <= delta - slack),
@@ -92,13 +94,18 @@ POSTGRES_ONLY = (
         FOR EACH STATEMENT EXECUTE FUNCTION dither_entries_refuse()""",
 )
 
-ACCOUNTS = "dither_accounts a CROSS JOIN (SELECT NULL AS relation) older"
+ACCOUNTS = "dither_accounts a CROSS JOIN (SELECT NULL AS relation, NULL AS filter) older"
 RELATION = "(SELECT relation FROM dither_accounts own WHERE own.id = a.id)"
-"""Accounts with their relation, for readers of version 1 too: its accounts have no such column, so that there the name
-is found outside, where it is NULL."""
+STATE = (
+    "a.kind, (SELECT filter FROM dither_accounts own WHERE own.id = a.id), a.epsilon, a.delta, a.slack, "
+    "a.spent_epsilon, a.spent_high, a.spent_low, a.spent_delta"
+)
+"""Accounts with their relation and filter, for readers of older versions too: their accounts have no such columns, so
+that there the names are found outside, where they are NULL."""
 
 UPGRADES: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE dither_ledger ADD COLUMN secret TEXT", "ALTER TABLE dither_accounts ADD COLUMN relation TEXT"),
+    2: ("ALTER TABLE dither_accounts ADD COLUMN filter TEXT",),
 }
 """For each older version the statements that lead to the next; entries are never rewritten, so the chain stays."""
 

@@ -8,14 +8,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
-from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS
+from dither.accounting.filters import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Units, units_without_law
 from dither.accounting.rounding import printed_down, printed_up
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.plain import Json, JsonObject
-from dither.privacy import Budget, Loss, Relation
+from dither.privacy import Budget, Concentrated, FilterName, Loss, Relation
 
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
@@ -31,7 +31,7 @@ Stored: TypeAlias = dict[str, Any]  # JSON, of a form that is known to who store
 class Filter(TypedDict):
     """A budget and the rule that guards it, in whole units."""
 
-    kind: Literal["basic", "advanced"]
+    kind: FilterName
     epsilon: int
     delta: int
     slack: int
@@ -47,6 +47,8 @@ class Body(TypedDict, total=False):
     version: int
     question: JsonObject
     losses: list[list[int]]
+    rhos: list[list[int]]
+    """Of each loss: rho, and the delta beside it.  Missing in entries before version 3."""
     release: Stored
     source: str
 
@@ -224,9 +226,24 @@ def name(argument: str, value: str | None) -> str:
     return value
 
 
-def loss_of(epsilon: int, delta: int) -> Loss:
+def charged_units(body: Body) -> list[Units]:
+    """The losses of a charge in whole units; older charges say nothing of the laws of their losses."""
+    losses, rhos = body["losses"], body.get("rhos")
+    if rhos is None:
+        return [units_without_law(epsilon, delta) for epsilon, delta in losses]
+    return [Units(*loss, *rho) for loss, rho in zip(losses, rhos, strict=True)]
+
+
+def charged_losses(body: Body) -> tuple[Loss, ...]:
+    """The losses of a charge."""
+    return tuple(loss_of(*units) for units in charged_units(body))
+
+
+def loss_of(epsilon: int, delta: int, rho: int | None = None, rho_delta: int = 0) -> Loss:
     """A loss of whole units, never printed below them."""
-    return Loss(printed_up(Fraction(epsilon, EPSILON_UNITS)), min(1.0, printed_up(Fraction(delta, DELTA_UNITS))))
+    stated = None if rho is None else Concentrated(Fraction(rho, RHO_UNITS), Fraction(rho_delta, DELTA_UNITS))
+    amounts = printed_up(Fraction(epsilon, EPSILON_UNITS)), min(1.0, printed_up(Fraction(delta, DELTA_UNITS)))
+    return Loss(*amounts, stated=stated)
 
 
 def budget_of(epsilon: int, delta: int) -> Budget:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dither.accounting import filters
-from dither.accounting.filters import FilterState
+from dither.accounting.filters import FilterState, Units
+from dither.ledger.accounts import state_of
 from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Row, Transaction
-from dither.ledger.database_schema import ACCOUNTS, RELATION, WORD
-from dither.ledger.entries import GENESIS, Entry, Filter, Report, canonical, chained, derived_entries, question_key
+from dither.ledger.database_schema import ACCOUNTS, RELATION, STATE
+from dither.ledger.entries import (
+    GENESIS,
+    Entry,
+    Filter,
+    Report,
+    canonical,
+    chained,
+    charged_units,
+    derived_entries,
+    question_key,
+)
 from dither.plain import JsonObject
-from dither.privacy import Loss, Relation
+from dither.privacy import Relation
 
 _LABELS = ("dataset", "analyst", "request", "key", "charge")
 _PAGE = 2000
@@ -81,7 +92,7 @@ class Replay:
     relations: dict[int, JsonObject] = field(default_factory=dict)
     fingerprints: dict[str, tuple[int, int]] = field(default_factory=dict)
     allowances: dict[tuple[int, str], FilterState] = field(default_factory=dict)
-    spent_by: dict[tuple[int, str], tuple[int, int, int]] = field(default_factory=dict)
+    spent_by: dict[tuple[int, str], list[Units]] = field(default_factory=dict)
     requests: set[tuple[str, str | None, str | None]] = field(default_factory=set)
     answered: dict[int, tuple[str, int]] = field(default_factory=dict)
     """The dataset and version of every charge that has a release."""
@@ -166,11 +177,8 @@ class Replay:
 
     def _allow(self, entry: Entry, account: int) -> None:
         whose = (account, entry.analyst or "")
-        epsilon, squares, delta = self.spent_by.get(whose, (0, 0, 0))
-        state = dataclasses.replace(
-            _state(entry.body["filter"]), spent_epsilon=epsilon, spent_squares=squares, spent_delta=delta
-        )
-        if not _within(state):
+        state = functools.reduce(filters.spent, self.spent_by.get(whose, []), _state(entry.body["filter"]))
+        if not filters.is_admitted(state):
             raise Broken("allows less than was spent")
         self.allowances[whose] = state
 
@@ -182,14 +190,13 @@ class Replay:
         if version != self.versions[account] or entry.key != question_key(canonical(entry.body["question"]), version):
             raise Broken("charges for a version or question that it does not name")
         self._check_derived(entry, version)
-        for epsilon, delta in entry.body["losses"]:
-            if epsilon < 0 or delta < 0:
+        for units in charged_units(entry.body):
+            if min(units) < 0:
                 raise Broken("has a privacy loss below zero")
-            self.states[account] = _after(self.states[account], epsilon, delta)
+            self.states[account] = _after(self.states[account], units)
             if whose in self.allowances:
-                self.allowances[whose] = _after(self.allowances[whose], epsilon, delta)
-            before = self.spent_by.get(whose, (0, 0, 0))
-            self.spent_by[whose] = (before[0] + epsilon, before[1] + epsilon**2, before[2] + delta)
+                self.allowances[whose] = _after(self.allowances[whose], units)
+            self.spent_by.setdefault(whose, []).append(units)
         self.requests.add(labels[:3])
         self.unanswered[entry.number] = labels
         self.versions_charged[entry.number] = version
@@ -207,13 +214,11 @@ class Replay:
         """The first difference between the tables and what the entries say."""
         found_accounts, found_allowances = {}, {}
         for row in look.all(
-            "SELECT id, parent, analyst, version, retired, kind, epsilon, delta, slack, spent_epsilon, spent_high, "  # noqa: S608
-            f"spent_low, spent_delta, {RELATION} FROM {ACCOUNTS}"
+            f"SELECT id, parent, analyst, version, retired, {RELATION}, {STATE} FROM {ACCOUNTS}"  # noqa: S608
         ):
-            filter_name, epsilon, delta, slack, spent, high, low, spent_delta, relation = row[5:]
-            state = FilterState(filter_name, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+            state = state_of(row[6:])
             if row[1] is None:
-                found_accounts[row[0]] = (row[3], bool(row[4]), state, relation)
+                found_accounts[row[0]] = (row[3], bool(row[4]), state, row[5])
             else:
                 found_allowances[row[1], row[2]] = state
         accounts = {
@@ -251,18 +256,9 @@ def _rules(state: FilterState) -> tuple[str, int, int, int]:
     return state.name, state.epsilon, state.delta, state.slack
 
 
-def _after(state: FilterState, epsilon: int, delta: int) -> FilterState:
+def _after(state: FilterState, units: Units) -> FilterState:
     """One privacy loss in whole units more; not by way of a Loss, whose floats may round it up."""
-    after = dataclasses.replace(
-        state,
-        spent_epsilon=state.spent_epsilon + epsilon,
-        spent_squares=state.spent_squares + epsilon**2,
-        spent_delta=state.spent_delta + delta,
-    )
-    if not _within(after):
+    after = filters.spent(state, units)
+    if not filters.is_admitted(after):
         raise Broken("spends more than was left")
     return after
-
-
-def _within(state: FilterState) -> bool:
-    return filters.covers(state, Loss(0.0))

@@ -10,7 +10,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import cast
 
+from dither.accounting.concentrated import bounded_range
 from dither.noise.discrete_exponential import draw_index, window
+from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.reachable import HasReachableValues
 from dither.statistics.statistic import Statistic
@@ -38,6 +40,11 @@ class Ends:
 
     epsilon: Fraction
     miss: Fraction
+
+    @property
+    def concentrated(self) -> Concentrated:
+        """Of both ends: each is a draw by costs that move by at most 1 either way."""
+        return bounded_range(self.epsilon) + bounded_range(self.epsilon)
 
     def draw(self, statistic: Statistic[Data], data: Data, answer: int) -> tuple[int, int]:
         """Both ends, in grid steps."""

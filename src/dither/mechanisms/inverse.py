@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
+from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.interval_endpoints import Ends
@@ -44,9 +45,9 @@ class Inverse(Mechanism):
             return cast("Prepared[Data]", several)  # its data are those of its statistic
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
-        epsilon, spent = ask.usable.exact_epsilon, Loss(ask.loss.epsilon)
-        ends = None
+        epsilon, ends = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
             ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)
             epsilon *= VALUE_SHARE
-        return ExponentialDraw.of(ask.statistic, spent, epsilon, ends)
+        stated = bounded_range(epsilon) if ends is None else bounded_range(epsilon) + ends.concentrated
+        return ExponentialDraw.of(ask.statistic, Loss(ask.loss.epsilon, stated=stated), epsilon, ends)

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, samples_for, whole_range
 from dither.mechanisms.exponential import ExponentialDraw
@@ -18,7 +19,7 @@ from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
 from dither.mechanisms.joint_quantile_error import joint_error_laws
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.noise.discrete_exponential import Spans, draw_span, window
-from dither.privacy import Loss
+from dither.privacy import Concentrated, Loss, rho_up
 from dither.sources.column import RankedRecords
 from dither.statistics.order import RankedValues
 
@@ -76,6 +77,12 @@ def cost_of_levels(plan: list[list[QuantileNode]]) -> Fraction:
     return 2 + sum((4 * max(max(node.share, 1 - node.share) for node in level) for level in plan[1:]), Fraction(0))
 
 
+def concentrated_levels(rate: Fraction, plan: list[list[QuantileNode]]) -> Concentrated:
+    """The same as zCDP (docs/proofs/concentrated.md, section 4): of each level, whichever of the two is more."""
+    most = [max(max(node.share, 1 - node.share) for node in level) for level in plan[1:]]
+    return Concentrated(rho_up(rate**2 * (Fraction(1, 2) + sum(max(Fraction(1, 2), D**2) for D in most))))
+
+
 @dataclass(frozen=True)
 class SeveralDraws(Prepared[RankedRecords]):
     """Draws all quantiles: jointly, level by level, or each on its own; a public choice.
@@ -107,11 +114,16 @@ class SeveralDraws(Prepared[RankedRecords]):
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
         nested, alone = epsilon / cost_of_levels(levels(statistic.shares)), epsilon / (2 * count)
         joint = epsilon / JOINT_COST
+        order_of_draws: Literal["joint", "levels", "alone"]
         if fits and 1 < count <= MOST_JOINT and _has_room(statistic, joint):
-            return cls(statistic, Loss(loss.epsilon), joint, "joint", ends)
-        if fits and nested > alone:
-            return cls(statistic, Loss(loss.epsilon), nested, "levels", ends)
-        return cls(statistic, Loss(loss.epsilon), alone, "alone", ends)
+            rate, order_of_draws, stated = joint, "joint", bounded_range(epsilon)
+        elif fits and nested > alone:
+            rate, order_of_draws, stated = nested, "levels", concentrated_levels(nested, levels(statistic.shares))
+        else:
+            rate, order_of_draws, stated = alone, "alone", Concentrated(bounded_range(epsilon / count).rho * count)
+        if ends is not None:
+            stated += Concentrated(ends.concentrated.rho * count)
+        return cls(statistic, Loss(loss.epsilon, stated=stated), rate, order_of_draws, ends)
 
     @property
     def draw_length(self) -> int:

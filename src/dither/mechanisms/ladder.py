@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dither.accounting.concentrated import bounded_range, real_laplace
 from dither.errors import InvalidArgument, NotApplicable
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import (
@@ -74,7 +75,10 @@ class LadderMechanism(Mechanism):
                 raise InvalidArgument("epsilon", ask.loss.epsilon, accepted)
         else:
             rate = epsilon / 2
-        return LadderDraw(statistic, Loss(ask.loss.epsilon), rate, interval)
+        stated = bounded_range(2 * rate)
+        if interval is not None:
+            stated += real_laplace(interval.epsilon)
+        return LadderDraw(statistic, Loss(ask.loss.epsilon, stated=stated), rate, interval)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,9 @@ class MechanismSpec(Generic[Data]):
     """None: no interval."""
 
     def __post_init__(self) -> None:
+        if self.loss.stated is not None:
+            # What another mechanism states about its loss says nothing about this one.
+            object.__setattr__(self, "loss", Loss(self.loss.epsilon, self.loss.delta))
         if self.confidence is not None and fraction_of_unit("confidence", self.confidence) > MOST_CONFIDENCE:
             most = f"must be at most {float(MOST_CONFIDENCE)}, or None for no interval"
             raise InvalidArgument("confidence", self.confidence, most)

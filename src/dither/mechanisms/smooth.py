@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dither.accounting.concentrated import any_of, real_laplace
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
@@ -78,7 +79,10 @@ class Smooth(Mechanism):
         if interval_loss is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * INTERVAL_BETA, self.constants)
         check_smoothness(point, ask.loss)
-        spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta)
+        stated = any_of(loss.pure() if law.pure else loss)
+        if interval_loss is not None:
+            stated += real_laplace(interval_loss.exact_epsilon)
+        spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta, stated=stated)
         return SmoothNoise(statistic, spent, point, self.algorithm, interval_loss, ask.confidence)
 
     def _smoothness(self, statistic: Statistic[Data], law: Law, loss: Loss) -> Fraction | None:

@@ -12,6 +12,7 @@ from operator import mul
 import numpy as np
 from flint import ctx
 
+from dither.accounting.concentrated import bounded_range, real_laplace
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
@@ -26,7 +27,7 @@ from dither.noise.entropy import LazyBits, Source, system
 from dither.noise.exact import GUARD_BITS, INITIAL_BITS, rounded_draw
 from dither.noise.laplace import Laplace
 from dither.numbers import Ball, Number, ball, exact, integer_in, precision
-from dither.privacy import Loss
+from dither.privacy import Concentrated, Loss, any_pure_rho
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import HasLadder, Ladder
 from dither.statistics.statistic import Statistic
@@ -89,9 +90,12 @@ class SmoothedLadder(Mechanism):
         if not beta < most:
             accepted = f"must be a number below {float(most):.4g} at this epsilon"
             raise InvalidArgument("beta", self.beta, accepted if interval is None else f"{accepted} with an interval")
-        prepared = SmoothedLadderDraw(
-            statistic, Loss(ask.loss.epsilon), left - beta, beta, decay(beta), interval, ask.confidence
-        )
+        # Log-ratios lie in an interval of twice the rate, which is not bounded range by epsilon: no discount.
+        stated = Concentrated(min(any_pure_rho(left), bounded_range(2 * (left - beta)).rho))
+        if interval is not None:
+            stated += real_laplace(interval)
+        spent = Loss(ask.loss.epsilon, stated=stated)
+        prepared = SmoothedLadderDraw(statistic, spent, left - beta, beta, decay(beta), interval, ask.confidence)
         if self.beta is not None:
             prepared.check_beta()
         return prepared

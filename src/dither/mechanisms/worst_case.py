@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dither.accounting import concentrated
 from dither.mechanisms.error import (
     AddedNoise,
     ErrorLaw,
@@ -24,7 +25,7 @@ from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.law import AdmissiblePoint, Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
 from dither.numbers import exact
-from dither.privacy import Loss
+from dither.privacy import Concentrated, Loss, rho_up
 from dither.sensitivity.global_sensitivity import Data, HasGlobalSensitivity
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -46,11 +47,16 @@ class WorstCase(Mechanism):
             return _vector_noise(ask, ask.statistic)
         law = ask.noise or Laplace()
         point = point_of(law, ask.usable, Fraction(0))
-        return Scaled(ask.statistic, _spent(ask.loss, law), point, ask.confidence)
+        spent = _spent(ask.loss, law, point.alpha, max(ask.statistic.global_sensitivity, 1) / point.alpha)
+        return Scaled(ask.statistic, spent, point, ask.confidence)
 
 
-def _spent(loss: Loss, law: Law) -> Loss:
-    return Loss(loss.epsilon, loss.delta if law.name == "gaussian" else 0.0)
+def _spent(loss: Loss, law: Law, shift: Fraction, least_scale: Fraction) -> Loss:
+    """The loss of noise that neighbours move by ``shift`` scales at most, no scale below so many grid steps."""
+    if law.name == "gaussian":
+        return Loss(loss.epsilon, loss.delta, stated=Concentrated(rho_up(shift**2 / 2)))
+    stated = concentrated.integer_laplace(shift, 1 / least_scale) if law.name == "laplace" else None
+    return Loss(loss.epsilon, stated=stated)
 
 
 def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) -> Prepared[Data]:
@@ -62,7 +68,9 @@ def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) ->
         by_l2 = _euclidean(statistic, ask.usable)
         law = Gaussian() if float(by_l2) * Gaussian().typical < float(by_l1) else law
     unit = by_l1 if law.name == "laplace" else _euclidean(statistic, ask.usable)
-    return ScaledVector(statistic, _spent(ask.loss, law), law, unit, ask.confidence)
+    least = min((one for one in statistic.global_sensitivities if one), default=1) * unit
+    spent = _spent(ask.loss, law, point_of(law, ask.usable, Fraction(0)).alpha, least or Fraction(1))
+    return ScaledVector(statistic, spent, law, unit, ask.confidence)
 
 
 def _euclidean(statistic: VectorStatistic[Data], loss: Loss) -> Fraction:

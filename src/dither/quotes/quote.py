@@ -106,6 +106,7 @@ class Quote:
             "query": self.query,
             "epsilon": self.loss.epsilon,
             "delta": self.loss.delta,
+            **self.loss.stated_fields(),
             "expected_error": plain(self.expected_error, unchanged),
             "bound": plain(self.bound, unchanged),
             "confidence": self.confidence,
@@ -142,7 +143,7 @@ class Quote:
         level, known = payload["confidence"], ("prior", "rows", "blocks", "seconds", "derived_from", "floor")
         return cls(
             query=payload["query"],
-            loss=Loss(payload["epsilon"], payload["delta"]),
+            loss=Loss.from_fields(payload),
             expected_error=found["expected_error"],
             bound=found["bound"],
             labels=found["labels"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 
 from dither.errors import Contradiction, InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.entries import DERIVED, Body, Stored, derived_entries, derived_of, loss_of
+from dither.ledger.entries import DERIVED, Body, Stored, charged_losses, derived_entries, derived_of
 from dither.privacy import Budget, Loss, Relation
 from dither.release import Release, Releases
 from dither.session.derived import Derivation, StoredHistograms
@@ -324,4 +324,4 @@ def _warned(message: str) -> None:
 
 
 def _loss(body: Body) -> Loss:
-    return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
+    return sum(charged_losses(body), Loss(0.0))

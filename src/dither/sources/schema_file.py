@@ -303,11 +303,12 @@ class _SchemaReader:
         with self._pointing({key: ("budget", key) for key in ("epsilon", "delta")}):
             amounts: Any = (payload.epsilon, payload.delta or 0)  # it takes decimals as they are
             budget = Budget(*amounts)
-        if payload.filter == "advanced" and not budget.delta:
-            raise self.problem(("budget", "filter"), "the advanced filter needs a delta above zero", value=True)
+        if payload.filter != "basic" and not budget.delta:
+            needed = f"the {payload.filter} filter needs a delta above zero"
+            raise self.problem(("budget", "filter"), needed, value=True)
         slack = payload.slack
         if slack is not None and payload.filter == "basic":
-            raise self.problem(("budget", "slack"), 'only filter = "advanced" takes a slack')
+            raise self.problem(("budget", "slack"), 'only the filters "advanced" and "zcdp" take a slack')
         if slack is not None and not 0 < slack <= (payload.delta or 0):
             raise self.problem(("budget", "slack"), "write a part of delta, above zero", value=True)
         return {"budget": budget, "filter": payload.filter, "slack": slack}

@@ -38,6 +38,7 @@ from dither_lab.audit.answers import as_answer, remembering
 from dither_lab.audit.attacks import Direction, HistogramAttack
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
+from dither_lab.audit.concentration import is_listed, stated_law
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities, structures, worst_pair
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import (
@@ -69,6 +70,7 @@ MOST_POINTS = 5_000
 """Laws on larger grids are not written down answer by answer."""
 PAPER = "paper's constants"
 LAW = "own law"
+STATED = "stated rho"
 
 
 @dataclass(frozen=True)
@@ -430,7 +432,14 @@ def _mechanism_checks(
         prepared = prepare_case(universe, mechanism, noise, Fraction(9, 10), label, LOUD)
         return attacked(prepared, here, there, effort, written=written)
 
+    def lawful(effort: Effort) -> Evidence:  # noqa: ARG001
+        universe = audited.universe(True)
+        return stated_law(prepare_case(universe, mechanism, noise, None, label), universe)
+
     written = writable(audited.universe(True), law)
+    without_delta = name == "worst_case" or law.loss(noise, EPSILON).is_pure
+    if written and without_delta and is_listed(full_name(name, vector=law.vector), audited.universe(True)):
+        yield Check(audited.name, "exhaustive", lawful, label, noise, STATED, covers, "concentrated")
     if written:
         yield Check(audited.name, "exhaustive", exactly, label, noise, covers=covers, proof=law.proof)
         yield Check(audited.name, "exhaustive", compared, label, noise, LAW, covers, law.proof)

@@ -39,7 +39,7 @@ PUBLIC_ONLY = {
     "read like whole numbers and reals": ("Date", "Decimal"),
     "a door to a session on another machine": ("connect",),
     "for owners, not private and not reachable from a server": ("inspect",),
-    "arithmetic on losses, which are public": ("belief",),
+    "arithmetic on losses, which are public": ("belief", "from_dp_event", "to_dp_event"),
     "types only": ("typing",),
     "no mechanism": ("__version__",),
 }

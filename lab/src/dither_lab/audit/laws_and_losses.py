@@ -22,7 +22,7 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.law import Law
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
-from dither.privacy import Budget, FilterName, Loss
+from dither.privacy import FILTERS, Budget, FilterName, Loss
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon, within_rounding
 from dither_lab.audit.divergence import hockey_stick, over_box
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
@@ -213,7 +213,7 @@ def loss_checks() -> Iterator[Check]:
                 proof="composition",
             )
     yield Check("composition", "exact", _gaussians, detail="gaussians", covers=covers, proof="composition")
-    for name in ("basic", "advanced"):
+    for name in FILTERS:
         yield Check("filter", "exact", _filter(name), detail=name, covers=covers | {"filters"}, proof="composition")
     yield Check("group privacy", "exact", _groups, covers=covers | {"several rows a person"}, proof="group-privacy")
     yield Check(

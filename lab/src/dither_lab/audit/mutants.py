@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from dither.accounting.concentrated import bounded_range, real_laplace
 from dither.mechanisms.choice import MECHANISMS, applicable, prepare
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MechanismSpec, Prepared
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable_bins import StableBins
-from dither.privacy import Loss, Neighbours
+from dither.privacy import Concentrated, Loss, Neighbours
 from dither.queries.order import Median
 from dither.session.reading import TableSource
 from dither.session.session import Session
@@ -31,6 +32,7 @@ from dither_lab.audit.answer_spaces import in_points
 from dither_lab.audit.answers import as_answer, examine, remembering
 from dither_lab.audit.audited_queries import audited_queries, cliff_universe, prepare_case
 from dither_lab.audit.checks import Check, Effort, Evidence
+from dither_lab.audit.concentration import stated_law
 from dither_lab.audit.divergence import over_box
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.law_comparison import draws_follow, own_law
@@ -60,6 +62,7 @@ def mutants() -> Iterator[Check]:
     yield from _wrong_scales()
     yield from _seen_in_answers()
     yield from _understated()
+    yield from _misstated_laws()
     yield from _in_sessions()
     yield from in_records()
     yield from in_claims()
@@ -418,6 +421,54 @@ def _grid_by_range(query: Any, data: Any) -> Any:
     if "bounds" in {field.name for field in dataclasses.fields(query)}:
         query = dataclasses.replace(query, bounds=(float(inside.min()) - 1.0, float(inside.max()) + 1.0))
     return prepare(query.resolve(query.shape(data)), epsilon=1.0, confidence=0.95)
+
+
+def _misstated_laws() -> Iterator[Check]:
+    """Losses with a better law than they have: bounded range of what is not drawn, the rho of other noise or rates."""
+    for subject, name, noise in (
+        ("sum", "smoothed_ladder", ""),
+        ("sum", "worst_case", "laplace"),
+        ("count", "worst_case", "gaussian"),
+    ):
+
+        def claimed(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:  # noqa: ARG001
+            universe = _universe_of(subject)
+            honest = prepare_case(universe, MECHANISMS[name](), noise)
+            claim = Loss(honest.loss.epsilon, honest.loss.delta, stated=_too_good(honest))
+            return stated_law(dataclasses.replace(honest, loss=claim), universe)
+
+        yield _broken("bounded range that is none", "exhaustive", claimed, ", ".join(filter(None, (name, noise))))
+
+    def rounded(effort: Effort) -> Evidence:  # noqa: ARG001
+        universe = _universe_of("count")
+        honest = prepare_case(universe, MECHANISMS["worst_case"](), "laplace")
+        claim = Loss(honest.loss.epsilon, stated=real_laplace(honest.loss.exact_epsilon))
+        return stated_law(dataclasses.replace(honest, loss=claim), universe)
+
+    yield _broken("integer noise with the rho of real noise", "exhaustive", rounded)
+    for subject, name in (
+        ("median", "inverse"),
+        ("minimum", "inverse"),
+        ("quantiles", "inverse"),
+        ("median", "ladder"),
+    ):
+
+        def hurried(effort: Effort, subject: str = subject, name: str = name) -> Evidence:  # noqa: ARG001
+            universe = _universe_of(subject)
+            honest = prepare_case(universe, MECHANISMS[name](), "")
+            return stated_law(dataclasses.replace(honest, rate=honest.rate * Fraction(5, 4)), universe)
+
+        yield _broken("a rate 25% above what its rho stands for", "exhaustive", hurried, f"{name}, {subject}")
+
+
+def _universe_of(subject: str) -> Universe:
+    return next(one for one in audited_queries() if one.name == subject).universe(True)
+
+
+def _too_good(honest: Prepared) -> Concentrated:
+    """Bounded range by epsilon; a Gaussian, which has less anyway, is said to have three quarters of its own rho."""
+    own = honest.loss.concentrated.rho
+    return min(bounded_range(honest.loss.exact_epsilon), Concentrated(own * Fraction(3, 4)), key=lambda one: one.rho)
 
 
 def _in_sessions() -> Iterator[Check]:

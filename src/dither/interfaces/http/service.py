@@ -17,7 +17,7 @@ from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.entries import DERIVED, Body, Entry, derived_entries, derived_of, loss_of
+from dither.ledger.entries import DERIVED, Body, Entry, charged_losses, derived_entries, derived_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
 from dither.quotes.quote import Quote
@@ -189,7 +189,7 @@ def _may_be_seen(curator: Curator, entry: Entry) -> bool:
 
 def loss_of_entry(body: Body) -> Loss:
     """What a charge cost."""
-    return sum((loss_of(*units) for units in body["losses"]), Loss(0.0))
+    return sum(charged_losses(body), Loss(0.0))
 
 
 def now() -> float:

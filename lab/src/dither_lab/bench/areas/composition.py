@@ -95,7 +95,30 @@ def comparisons(quick: bool) -> list[Comparison]:
             quick=quick,
         ),
     ]
-    return found
+    return found + [_within(answers, most, quick=quick) for answers, most in (("drawn", 1_940), ("noisy", 480))]
+
+
+def _within(answers: str, most: int, *, quick: bool) -> Comparison:
+    """How small a part of (1, 1e-6) one of many answers takes that are chosen on the way; promised: 1/most."""
+    options = {"answers": answers, "each": 0.01, "epsilon": 1.0, "delta": 1e-6}
+
+    def way(name: str) -> Way:
+        return Way(OURS, "within", f"{name} filter (ours)", {**options, "filter": name})
+
+    return Comparison(
+        name=f"within/{answers}",
+        what=f"one of many {answers} answers of 0.01 within (1, 1e-6), chosen on the way",
+        data=NOTHING,
+        ours=way("zcdp"),
+        others=(way("advanced"), way("basic")),
+        measures=("error",),
+        guarantee="(1, 1e-6) in all, by a filter",
+        neighbours="any",
+        score=_epsilon,
+        quantity="share of the budget",
+        effort=Effort(3 if quick else 5, 1, 0.2),
+        asked=(Asked("error", 1 / most, of="ours"),),
+    )
 
 
 AREA = Area("composition", "Composition", comparisons)

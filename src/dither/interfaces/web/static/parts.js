@@ -77,8 +77,8 @@ function select(area, { line, column, width }) {
 /** Budget left, as a line and a bar; `planned` is what the question at hand would add. */
 export function budgetMeter(budget, planned = 0, title = "Budget") {
   const { total, left } = budget;
-  // An advanced filter admits more small losses than add up to the budget: what counts is how much still fits.
-  const used = budget.filter === "advanced" ? total.epsilon - left.epsilon : budget.spent.epsilon;
+  // Filters other than the basic one admit more small losses than add up to the budget: what counts is how much fits.
+  const used = budget.filter !== "basic" ? total.epsilon - left.epsilon : budget.spent.epsilon;
   return h(
     "div",
     { class: "budget" },
