@@ -8,7 +8,7 @@ from typing import cast
 
 from dither.errors import NotApplicable
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.half_width_draw import HalfWidthDraw
 from dither.mechanisms.joint_quantiles import SeveralDraws
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
@@ -19,8 +19,8 @@ from dither.sensitivity.reachable import HasReachableValues
 from dither.statistics.order import RankedValues
 from dither.statistics.statistic import Statistic
 
-VALUE_SHARE = Fraction(1, 2)
-"""The part of epsilon for the answer when an interval is wanted; the rest is for its two ends."""
+VALUE_SHARE = Fraction(3, 5)
+"""The part of epsilon for the answer when an interval is wanted; the rest is for its width (docs/decisions.md)."""
 
 
 @mechanism("inverse", needs=(HasReachableValues, HasQuantiles))
@@ -45,8 +45,8 @@ class Inverse(Mechanism):
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
         epsilon, spent = ask.usable.exact_epsilon, Loss(ask.loss.epsilon)
-        ends = None
+        interval = None
         if ask.confidence is not None:
-            ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)
+            interval = HalfWidthDraw(epsilon * (1 - VALUE_SHARE), 1 - ask.confidence)
             epsilon *= VALUE_SHARE
-        return ExponentialDraw.of(ask.statistic, spent, epsilon, ends)
+        return ExponentialDraw.of(ask.statistic, spent, epsilon, interval)
