@@ -176,6 +176,22 @@ def test_preferences_name_mechanisms_that_exist():
     assert {name for one in STATISTICS.values() for name in one.mechanism_preference} <= MECHANISMS.keys() & PINNED
 
 
+@pytest.mark.parametrize(("confidence", "enough"), [(None, 60), (0.95, 150)])
+def test_trimmed_means_that_cut_many_records_are_drawn_along_the_smoothed_ladder(confidence, enough):
+    """A public rule of the number cut and epsilon; a noise by name is added, and what takes too long is not chosen."""
+    ends = Grid(Fraction(1), 0, 10**9)
+    for cut, epsilon, expected in (
+        (enough, 1.0, "smoothed_ladder"),
+        (enough - 1, 1.0, "inverse"),
+        (2 * enough, 0.5, "smoothed_ladder"),
+        (10**7, 1e-3, "inverse"),
+    ):
+        statistic = totals.TrimmedTotal(cut, 10 * cut, GRID, ends)
+        assert prepare(statistic, epsilon=epsilon, confidence=confidence)[0] == expected
+    assert prepare(totals.TrimmedTotal(enough, 10 * enough, GRID, ends), epsilon=1.0, noise="cauchy")[0] == "smooth"
+    assert prepare(totals.TrimmedTotal(0, 10 * enough, GRID, ends), epsilon=100.0)[0] == "worst_case"
+
+
 def test_the_registry_holds_every_mechanism_once():
     """Under its own name, with the structure it needs; a second one of a name is refused."""
     assert all(made.name == name and made.needs != (object,) for name, made in MECHANISMS.items())

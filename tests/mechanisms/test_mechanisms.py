@@ -3,13 +3,11 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import oracle
-from dither.mechanisms.interval_endpoints import Ends, distances
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.smooth import Smooth, half_width_factor
@@ -27,8 +25,6 @@ from dither_lab.audit.enumeration import (
     output_law,
     worst_log_ratio,
 )
-from dither_lab.audit.laws import drawn
-from dither_lab.audit.laws.facts import Published
 
 HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)
@@ -88,71 +84,6 @@ def test_the_audit_catches_raw_local_sensitivity(law):
         for y in neighbours(x, VALUES)
     )
     assert worst > 100 * loss.delta + 1e-3
-
-
-def end_law(ends, statistic, data, answer, *, upper):
-    """The probabilities of one end of an interval by the mechanism's own candidates and costs."""
-    places, costs = ends.candidates(statistic, data, answer, upper=upper)
-    weights = [math.exp(-float(ends.epsilon) / 2 * cost) for cost in costs]
-    return {place: weight / math.fsum(weights) for place, weight in zip(places, weights, strict=True)}
-
-
-@pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("epsilon", [3, 12])
-def test_ends_follow_the_laboratorys_law(upper, epsilon):
-    """The same probabilities from the definition, in code of its own: all data, all answers."""
-    records, grid = 6, Grid(Fraction(1), 0, 5)
-    for rank in (1, 3, 6):
-        statistic, ends = RankedValue(rank, records, grid), Ends(Fraction(epsilon), Fraction(1, 5))
-        for x in datasets((0, 1, 4, 5), records)[::5]:
-            column = as_column(x, grid)
-            for answer in range(6):
-                own = end_law(ends, statistic, column, answer, upper=upper)
-                law = drawn.end_law(ends.epsilon, ends.miss, Published(statistic), column, answer, upper=upper)
-                assert own == pytest.approx(law, rel=1e-9), (rank, x, answer)
-
-
-@pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("rank", [1, 2, 4])
-def test_ends_of_intervals_are_private_and_cover(upper, rank):
-    """Each end is epsilon-private given the answer, and falls short no more often than allowed: all data."""
-    records = 9
-    grid = Grid(Fraction(1), 0, 3)
-    universe = datasets(range(4), records)
-    statistic = RankedValue(rank, records, grid)
-    ends = Ends(Fraction(3), Fraction(1, 5))
-    for answer in range(4):
-        worst, *_ = worst_log_ratio(
-            lambda x, answer=answer: end_law(ends, statistic, as_column(x, grid), answer, upper=upper),
-            range(4),
-            universe,
-        )
-        assert worst <= 3.0 + 1e-12
-        for x in universe:
-            true = statistic.value(as_column(x, grid))
-            law = end_law(ends, statistic, as_column(x, grid), answer, upper=upper)
-            short = sum(p for place, p in law.items() if (place < true if upper else place > true))
-            assert short <= 1 / 5
-
-
-def test_an_end_that_aims_at_the_rank_itself_falls_short():
-    """The coverage check above can fail: without the extra ranks an end misses far more often."""
-    records, grid = 9, Grid(Fraction(1), 0, 3)
-    statistic = RankedValue(5, records, grid)
-    careless = Ends(Fraction(3), Fraction(99, 100))
-    x = as_column((0, 0, 0, 0, 3, 3, 3, 3, 3), grid)
-    law = end_law(careless, statistic, x, 0, upper=True)
-    assert sum(p for place, p in law.items() if place < 3) > 1 / 5
-
-
-def test_candidate_distances_grow_and_end_at_the_bound():
-    """Distances start at zero, increase strictly and include the bound."""
-    for farthest in (0, 1, 2, 7, 1000, 10**12):
-        away = distances(farthest)
-        assert away[0] == 0
-        assert away[-1] == farthest
-        assert all(a < b for a, b in pairwise(away))
-    assert len(distances(2**36)) < 100
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

@@ -544,12 +544,17 @@ def test_rungs_that_are_looked_at_are_within_the_public_number():
 
 
 def test_the_default_beta_is_a_public_rule():
-    """A thirtieth of the answer's epsilon; 12 (8) over the records cut on a side where that is more, within limits."""
+    """A thirtieth of the answer's epsilon; 12 (8) over the records cut on a side where that is more, within limits.
+
+    With an interval down to a sixtieth, from 16 over the records cut on.
+    """
     for trimmed, confidence, share in (
         (10_000, None, Fraction(1, 30)),
         (100, None, Fraction(12, 100)),
         (10, None, Fraction(1, 5)),
-        (10_000, Fraction(9, 10), Fraction(1, 30)),
+        (10_000, Fraction(9, 10), Fraction(1, 60)),
+        (600, Fraction(9, 10), Fraction(16, 600) / Fraction(9, 10)),
+        (400, Fraction(9, 10), Fraction(1, 30)),
         (10, Fraction(9, 10), Fraction(1, 14)),
     ):
         statistic = TrimmedTotal(trimmed, 10 * trimmed, Grid(Fraction(1), 0, 100), Grid(Fraction(1), 0, 10**9))

@@ -1,8 +1,8 @@
 """What "auto" means, and how names become mechanisms and noises; decided by public facts only.
 
-Which mechanism a statistic prefers is its own declaration (``mechanism_preference``).  The preferences rest on
-measurements (docs/decisions.md, "What auto means"): on every distribution tried the inverse-sensitivity mechanism
-answers order statistics better than noise of any scale.
+Which mechanism a statistic prefers is its own declaration (``mechanism_preference``; ``preferred_at`` an epsilon where
+that matters).  The preferences rest on measurements (docs/decisions.md, "What auto means"): on every distribution tried
+the inverse-sensitivity mechanism answers order statistics better than noise of any scale.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared
 from dither.mechanisms.registry import mechanisms
@@ -85,6 +85,10 @@ def prepare(
     ask = MechanismSpec(statistic, loss, law, level)
     if mechanism == "auto" and law is None and statistic.prefers_least_error and not statistic.is_constant:
         return _least_error(ask)
+    if mechanism == "auto" and law is None and statistic.single is not None and not statistic.is_constant:
+        preferred = _preferred(ask, statistic.single)
+        if preferred is not None:
+            return preferred
     chosen = _mechanism(mechanism, statistic, law)
     if statistic.is_constant:
         # The same answer on all data: the global sensitivity is 0, so no noise is needed.
@@ -93,6 +97,19 @@ def prepare(
     prepared.check_data_can_pass()
     check_cost(prepared, loss.epsilon)
     return chosen.name, prepared
+
+
+def _preferred(ask: MechanismSpec[Data], statistic: Statistic[Data]) -> tuple[str, Prepared[Data]] | None:
+    """What the statistic prefers at this epsilon, unless it would look at too much: public."""
+    name = statistic.preferred_at(ask.usable.exact_epsilon, interval=ask.confidence is not None)
+    if name is None:
+        return None
+    prepared = MECHANISMS[name]().prepare(ask)
+    try:
+        check_cost(prepared, ask.loss.epsilon)
+    except EpsilonTooSmall:
+        return None
+    return name, prepared
 
 
 def _least_error(ask: MechanismSpec[Data]) -> tuple[str, Prepared[Data]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dither.errors import NotApplicable
 from dither.mechanisms.base_measure import Measure
 from dither.mechanisms.error import MOST_SAMPLES, Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
-from dither.mechanisms.interval_endpoints import Ends, chain_of
+from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
 from dither.noise.discrete_exponential import draw_cost, window
 from dither.privacy import Loss
@@ -74,31 +74,33 @@ class Shells:
 
 @dataclass(frozen=True)
 class ExponentialDraw(Prepared[Data]):
-    """One draw from the shells, and two for the ends of the interval."""
+    """One draw from the shells, and one for the width of the interval."""
 
     mechanism = "inverse"
     statistic: Statistic[Data]
     loss: Loss
     rate: Fraction
-    ends: Ends | None
+    interval: HalfWidthDraw | None
     measure: Measure
     noise_name = "exponential"
 
     @classmethod
-    def of(cls, statistic: Statistic[Data], loss: Loss, epsilon: Fraction, ends: Ends | None) -> ExponentialDraw[Data]:
+    def of(
+        cls, statistic: Statistic[Data], loss: Loss, epsilon: Fraction, interval: HalfWidthDraw | None
+    ) -> ExponentialDraw[Data]:
         """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
         grid_ends, chain = statistic.answers.ends, chain_of(statistic)
         if not chain.monotone_cost:
-            return cls(statistic, loss, epsilon / 2, ends, Measure.even(grid_ends))
+            return cls(statistic, loss, epsilon / 2, interval, Measure.even(grid_ends))
         down = chain.is_maximum
         measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
-        return cls(statistic, loss, epsilon, ends, measure)
+        return cls(statistic, loss, epsilon, interval, measure)
 
     @property
     def draw_length(self) -> int:
         steps = window(self.measure.total, self.rate)
-        # Both ends look at links alone, which weigh half as much as shells.
-        return steps if self.ends is None else max(steps, self.ends.reach(self.statistic.answers.points) // 2)
+        # Intervals look at links alone, which weigh half as much as shells.
+        return steps if self.interval is None else max(steps, self.interval.reach(self.statistic.answers.points) // 2)
 
     @property
     def step_weight(self) -> int:
@@ -107,7 +109,7 @@ class ExponentialDraw(Prepared[Data]):
     @property
     def reach(self) -> int:
         ranks = window(self.measure.total, self.rate)
-        return ranks if self.ends is None else max(ranks, self.ends.reach(self.statistic.answers.points))
+        return ranks if self.interval is None else max(ranks, self.interval.reach(self.statistic.answers.points))
 
     def shells(self, data: Data) -> Shells:
         """The grid points by cost: private."""
@@ -117,7 +119,7 @@ class ExponentialDraw(Prepared[Data]):
     def run(self, data: Data) -> Outcome:
         shells = self.shells(data)
         answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
-        return Outcome(answer, None if self.ends is None else self.ends.draw(self.statistic, data, answer))
+        return Outcome(answer, None if self.interval is None else self.interval.draw(self.statistic, data, answer))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         return [self._cells(self.shells(records))]
@@ -144,7 +146,7 @@ class ExponentialDraw(Prepared[Data]):
         return WorstCaseError((max(mean, between - mean),), (between,))
 
     def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
-        return None if self.ends is None else (self.ends.typical_half_width(self.statistic, records),)
+        return None if self.interval is None else (self.interval.typical_half_width(self.statistic, records),)
 
     def _cells(self, shells: Shells) -> Cells:
         """Cells of the grid in which all points have one cost and one weight in the measure."""

@@ -9,7 +9,7 @@ from typing import cast
 from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.half_width_draw import HalfWidthDraw
 from dither.mechanisms.joint_quantiles import SeveralDraws
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
@@ -20,8 +20,8 @@ from dither.sensitivity.reachable import HasReachableValues
 from dither.statistics.order import RankedValues
 from dither.statistics.statistic import Statistic
 
-VALUE_SHARE = Fraction(1, 2)
-"""The part of epsilon for the answer when an interval is wanted; the rest is for its two ends."""
+VALUE_SHARE = Fraction(3, 5)
+"""The part of epsilon for the answer when an interval is wanted; the rest is for its width (docs/decisions.md)."""
 
 
 @mechanism("inverse", needs=(HasReachableValues, HasQuantiles))
@@ -45,9 +45,9 @@ class Inverse(Mechanism):
             return cast("Prepared[Data]", several)  # its data are those of its statistic
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
-        epsilon, ends = ask.usable.exact_epsilon, None
+        epsilon, interval = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
-            ends = Ends(epsilon * (1 - VALUE_SHARE) / 2, 1 - ask.confidence)
+            interval = HalfWidthDraw(epsilon * (1 - VALUE_SHARE), 1 - ask.confidence)
             epsilon *= VALUE_SHARE
-        stated = bounded_range(epsilon) if ends is None else bounded_range(epsilon) + ends.concentrated
-        return ExponentialDraw.of(ask.statistic, Loss(ask.loss.epsilon, stated=stated), epsilon, ends)
+        stated = bounded_range(epsilon) if interval is None else bounded_range(epsilon) + interval.concentrated
+        return ExponentialDraw.of(ask.statistic, Loss(ask.loss.epsilon, stated=stated), epsilon, interval)

@@ -14,7 +14,7 @@ from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, samples_for, whole_range
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.half_width_draw import HalfWidthDraw
 from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
 from dither.mechanisms.joint_quantile_error import joint_error_laws
 from dither.mechanisms.mechanism import Outcome, Prepared
@@ -100,16 +100,16 @@ class SeveralDraws(Prepared[RankedRecords]):
     loss: Loss
     rate: Fraction
     order_of_draws: Literal["joint", "levels", "alone"]
-    ends: Ends | None
+    interval: HalfWidthDraw | None
     noise_name = "exponential"
 
     @classmethod
     def of(cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
         """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
         count = len(statistic.shares)
-        ends = None
+        interval = None
         if confidence is not None:
-            ends = Ends(epsilon * (1 - VALUE_SHARE) / (2 * count), 1 - confidence)
+            interval = HalfWidthDraw(epsilon * (1 - VALUE_SHARE) / count, 1 - confidence)
             epsilon *= VALUE_SHARE
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
         nested, alone = epsilon / cost_of_levels(levels(statistic.shares)), epsilon / (2 * count)
@@ -121,18 +121,18 @@ class SeveralDraws(Prepared[RankedRecords]):
             rate, order_of_draws, stated = nested, "levels", concentrated_levels(nested, levels(statistic.shares))
         else:
             rate, order_of_draws, stated = alone, "alone", Concentrated(bounded_range(epsilon / count).rho * count)
-        if ends is not None:
-            stated += Concentrated(ends.concentrated.rho * count)
-        return cls(statistic, Loss(loss.epsilon, stated=stated), rate, order_of_draws, ends)
+        if interval is not None:
+            stated += Concentrated(interval.concentrated.rho * count)
+        return cls(statistic, Loss(loss.epsilon, stated=stated), rate, order_of_draws, interval)
 
     @property
     def draw_length(self) -> int:
         points = self.statistic.grid.points
-        ends = 0 if self.ends is None else self.ends.reach(points) // 2
+        links = 0 if self.interval is None else self.interval.reach(points) // 2
         if self.order_of_draws == "joint":
-            return ends  # ``prepared`` has counted its blocks
+            return links  # ``prepared`` has counted its blocks
         finer = 1 if self.order_of_draws == "alone" else _spread(self.statistic.records)
-        return max(ends, window(points * finer, self.rate))
+        return max(links, window(points * finer, self.rate))
 
     @property
     def step_weight(self) -> int:
@@ -141,10 +141,10 @@ class SeveralDraws(Prepared[RankedRecords]):
 
     def run(self, data: RankedRecords) -> Outcome:
         answers = self._alone(data) if self.order_of_draws == "alone" else self._together(data)
-        if self.ends is None:
+        if self.interval is None:
             return Outcome(tuple(answers))
         each = zip(self.statistic.each(), answers, strict=True)
-        return Outcome(tuple(answers), tuple(self.ends.draw(one, data, answer) for one, answer in each))
+        return Outcome(tuple(answers), tuple(self.interval.draw(one, data, answer) for one, answer in each))
 
     def _together(self, data: RankedRecords) -> list[int]:
         spread = _spread(self.statistic.records)
@@ -183,9 +183,9 @@ class SeveralDraws(Prepared[RankedRecords]):
         return whole_range(self.statistic.answer_grids)
 
     def typical_half_widths(self, records: RankedRecords) -> tuple[float, ...] | None:
-        if self.ends is None:
+        if self.interval is None:
             return None
-        return tuple(self.ends.typical_half_width(one, records) for one in self.statistic.each())
+        return tuple(self.interval.typical_half_width(one, records) for one in self.statistic.each())
 
 
 def _has_room(statistic: RankedValues, rate: Fraction) -> bool:

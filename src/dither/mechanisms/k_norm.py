@@ -131,7 +131,7 @@ class CubeNoise(Prepared[Data]):
             return Outcome(answer)
         half = self._half_width(self.confidence)
         ends = zip(grids, noisy, strict=True)
-        return Outcome(answer, tuple((grid.clamp(one - half), grid.clamp(one + half)) for grid, one in ends))
+        return Outcome(answer, tuple(grid.interval_around(one, half) for grid, one in ends))
 
     def _half_width(self, confidence: Fraction) -> int:
         """A w with P(|round(scale z)| > w) at most what may be missed: that needs |scale z| of at least w + 1/2."""

@@ -108,7 +108,7 @@ class HistogramSums(Prepared[Data]):
             return Outcome(answer)
         half = laplace_sum_half_widths(self.scale, self.terms, 1 - self.confidence)
         ends = zip(grids, noisy.tolist(), half.tolist(), strict=True)
-        return Outcome(answer, tuple((grid.clamp(one - width), grid.clamp(one + width)) for grid, one, width in ends))
+        return Outcome(answer, tuple(grid.interval_around(one, width) for grid, one, width in ends))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         values = self.statistic.values(records)

@@ -119,7 +119,7 @@ class SmoothVectorNoise(Prepared[Data]):
             return Outcome(places)
         widths = self._half_widths(bound)
         placed = zip(grids, noisy, widths, strict=True)
-        return Outcome(places, tuple((grid.clamp(one - width), grid.clamp(one + width)) for grid, one, width in placed))
+        return Outcome(places, tuple(grid.interval_around(one, width) for grid, one, width in placed))
 
     def _half_widths(self, bound: Fraction) -> list[int]:
         """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/intervals.md); by one draw."""

@@ -37,6 +37,8 @@ LEAST_BETA_SHARE = Fraction(1, 30)
 MOST_BETA_SHARE, MOST_BETA_SHARE_WITH_INTERVAL = Fraction(1, 5), Fraction(1, 14)
 FALLS, FALLS_WITH_INTERVAL = 12, 8
 """Rungs that can be the global sensitivity after c changes count e^-12 of it (e^-8) at the data's own place."""
+LEAST_BETA_SHARE_WITH_INTERVAL, FALLS_FOR_LEAST = Fraction(1, 60), 16
+"""With an interval, whose noise is proportional to beta, half as much where that still makes such rungs e^-16."""
 INTERVAL_SHARE = Fraction(1, 10)
 """The part of epsilon that buys the interval."""
 MOST_BETA_WITH_INTERVAL = Fraction(2, 5)
@@ -102,11 +104,16 @@ class SmoothedLadder(Mechanism):
 
 
 def default_beta(statistic: Statistic[Data], epsilon: Fraction, interval: bool) -> Fraction:
-    """The public rule for beta: a thirtieth of the answer's epsilon, or more where no data can resist many changes."""
+    """The public rule for beta: a thirtieth of the answer's epsilon, or more where no data can resist many changes.
+
+    With an interval down to a sixtieth, where all data resist very many.
+    """
     changes = statistic.max_distance_to_instability
     falls, most = (FALLS_WITH_INTERVAL, MOST_BETA_SHARE_WITH_INTERVAL) if interval else (FALLS, MOST_BETA_SHARE)
-    wall = Fraction(falls, changes) if changes else Fraction(0)
-    return min(max(epsilon * LEAST_BETA_SHARE, wall), epsilon * most)
+    wall, least = Fraction(falls, changes) if changes else Fraction(0), epsilon * LEAST_BETA_SHARE
+    if interval and changes:
+        least = max(epsilon * LEAST_BETA_SHARE_WITH_INTERVAL, min(least, Fraction(FALLS_FOR_LEAST, changes)))
+    return min(max(least, wall), epsilon * most)
 
 
 @functools.lru_cache(maxsize=256)

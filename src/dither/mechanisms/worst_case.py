@@ -157,13 +157,11 @@ class ScaledVector(Prepared[Data]):
             global_sensitivity: public_half_width(self.law, global_sensitivity * self.unit, self.confidence)
             for global_sensitivity in set(global_sensitivities)
         }
-        ends = [
-            (n - widths[global_sensitivity], n + widths[global_sensitivity])
-            for n, global_sensitivity in zip(noisy, global_sensitivities, strict=True)
-        ]
-        if bounded:
-            ends = [(g.clamp(low), g.clamp(high)) for g, (low, high) in zip(grids, ends, strict=True)]
-        return Outcome(places, tuple(ends))
+        half = [widths[global_sensitivity] for global_sensitivity in global_sensitivities]
+        if not bounded:
+            return Outcome(places, tuple((n - width, n + width) for n, width in zip(noisy, half, strict=True)))
+        placed = zip(grids, noisy, half, strict=True)
+        return Outcome(places, tuple(grid.interval_around(n, width) for grid, n, width in placed))
 
     def _scales(self) -> list[Fraction]:
         return [global_sensitivity * self.unit for global_sensitivity in self.statistic.global_sensitivities]
@@ -241,10 +239,9 @@ def public_noise_error(law: Law, scale: Fraction, statistic: Statistic[Data], co
 
 
 def around(statistic: Statistic[Data], noisy: int, half_width: int | None) -> Outcome:
-    """The answer clamped to the public range, with an interval around the unclamped one cut to that range."""
-    clamp = statistic.answers.clamp
-    interval = None if half_width is None else (clamp(noisy - half_width), clamp(noisy + half_width))
-    return Outcome(clamp(noisy), interval)
+    """The answer clamped to the public range, with an interval around it that is cut to that range."""
+    grid = statistic.answers
+    return Outcome(grid.clamp(noisy), None if half_width is None else grid.interval_around(noisy, half_width))
 
 
 def headroom(public_scale: Fraction) -> int:

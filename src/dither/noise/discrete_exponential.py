@@ -67,8 +67,10 @@ def draw_cost(
         tape.extend()
 
 
-def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) -> int:
-    """An index with probability proportional to ``e^{-rate cost}``."""
+def draw_index(
+    costs: Sequence[int], rate: Fraction, source: Source = system, *, weights: Sequence[int] | None = None
+) -> int:
+    """An index with probability proportional to ``e^{-rate cost}``, times its own public weight if there are any."""
     least, digits, tape = min(costs), _DIGITS, LazyBits(128, source)
     # A table of powers is shared by draws at the same rate; its length is rounded up so that they find it again.
     listed = 1 << (max(costs) - least).bit_length()
@@ -78,6 +80,8 @@ def draw_index(costs: Sequence[int], rate: Fraction, source: Source = system) ->
             under, over = ([table[cost - least] for cost in costs] for table in (small, great))
         else:
             under, over = _weights([cost - least for cost in costs], rate, digits)
+        if weights is not None:
+            under, over = list(map(mul, under, weights)), list(map(mul, over, weights))
         found = located(list(accumulate(under)), list(accumulate(over)), 0, tape)
         if found is not None:
             return found

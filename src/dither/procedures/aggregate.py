@@ -17,7 +17,8 @@ import numpy as np
 
 from dither.errors import NotApplicable
 from dither.mechanisms.choice import prepare
-from dither.mechanisms.interval_endpoints import distances
+from dither.mechanisms.half_width_draw import LEANS, distances
+from dither.mechanisms.inverse import VALUE_SHARE
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.procedures.answer_spaces import AnswerSpace
@@ -33,7 +34,7 @@ HALF = Fraction(1, 2)
 ASTRAY = math.log(1_000)
 """Nats beyond those of the grid: the answer that all blocks give is missed once in a thousand releases."""
 WIDE = math.log(10)
-"""Nats beyond those of the ends: where all blocks agree, the interval is wider than a point once in ten releases."""
+"""Nats beyond those of the width: where all blocks agree, the interval is wider than a point once in ten releases."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +154,12 @@ class EachNumber(Aggregator):
         blocks = self._blocks_for_answer(task, points)
         if not self.draws or task.confidence is None:
             return blocks
-        # Each end has half the rate of the answer, aims beyond a public rank and is drawn among few places.
-        nats = 2 * math.log(len(distances(points))) - math.log(1 - task.confidence) + WIDE
-        return max(blocks, math.ceil(2 * nats / self._told_apart(task, 1)))
+        # The width aims at a margin beyond which wider candidates, with all their weight, must cost enough.
+        count, lean = len(distances(points)), LEANS[-1]
+        heavier = (count - 1) * math.log1p(1 / lean) + math.log(lean + 1)
+        nats = heavier + math.log(lean) - math.log(1 - task.confidence) + WIDE
+        of_width = float((1 - VALUE_SHARE) / VALUE_SHARE) * self._told_apart(task, 1)
+        return max(blocks, math.ceil(nats / of_width))
 
     def _blocks_for_answer(self, task: Aggregation, points: int) -> int:
         return math.ceil((math.log(points) + ASTRAY) / self._told_apart(task, 1))
@@ -182,8 +186,8 @@ def median_of(blocks: int, touched: int, grid: Grid) -> Statistic[RankedRecords]
     return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
 
 
-MEDIAN = EachNumber("median", median_of, "inverse", (1 / 4, 1 / 8), draws=True)
-"""Exactly: other answers than that of all m blocks cost m / 2s changes, each e^(-epsilon / 2) or half of that."""
+MEDIAN = EachNumber("median", median_of, "inverse", (1 / 4, float(VALUE_SHARE / 4)), draws=True)
+"""Exactly: other answers than that of all m blocks cost m / 2s changes, each e^(-epsilon / 2) or its share of that."""
 SMOOTH_MEDIAN = EachNumber("smooth_median", median_of, "smooth", (0.4, 0.16))
 """Measured: where blocks agree the noise is then about 1e-6 of the bounds on the default grid."""
 

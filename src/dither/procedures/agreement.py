@@ -97,7 +97,8 @@ class AgreedAverage(Aggregate):
     def _aggregated(self, found: Certified) -> Aggregated:
         low, high = np.array(self.output.bounds).T
         numbers = low + np.array([float(entry) for point in found.points for entry in point]) * self.units
-        values = tuple(float(one) for one in np.clip(numbers, low, high))
+        numbers = np.clip(numbers, low, high)
+        values = tuple(float(one) for one in numbers)
         if self.confidence is None:
             return Aggregated(values)
         reach = float(found.deviation) * Gaussian().quantile(float(1 - self.confidence)) * self.units * (1 + 1e-9)

@@ -233,16 +233,12 @@ class CentreOfAttention(Aggregate):
         points = sorted(tuple(noisy[start : start + each]) for start in range(0, len(noisy), each))
         flat = [one for point in points for one in point]
 
-        def value(steps: int, grid: Grid) -> float:
-            return float(grid.value(grid.clamp(steps + grid.ends[0])))
-
-        values = tuple(value(one, grid) for one, grid in zip(flat, self.grids, strict=True))
+        placed = [(one + grid.ends[0], grid) for one, grid in zip(flat, self.grids, strict=True)]
+        values = tuple(float(grid.value(grid.clamp(one))) for one, grid in placed)
         if width is None:
             return Aggregated(values)
-        intervals = tuple(
-            (value(one - width, grid), value(one + width, grid)) for one, grid in zip(flat, self.grids, strict=True)
-        )
-        return Aggregated(values, intervals)
+        ends = [(*grid.interval_around(one, width), grid) for one, grid in placed]
+        return Aggregated(values, tuple((float(grid.value(low)), float(grid.value(high))) for low, high, grid in ends))
 
 
 def centre_and_bound(radii: Answers, diameter: float, touched: int, beta: float) -> tuple[int, float]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
 
 from dither.kernels.elementary import Floats
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.interval_endpoints import Ends
-from dither.noise.discrete_exponential import draw_index
+from dither.mechanisms.half_width_draw import GROWTH, HalfWidthDraw, Interval
 from dither.privacy import Loss
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -28,7 +28,7 @@ HALF = Fraction(1, 2)
 EVEN_BELOW = 3
 """Below 2**3 units the grid is even: as many points as in the octave above."""
 BAR_BITS = 6
-"""The ends of intervals are looked for in so many bits of an octave: few candidates make short intervals."""
+"""Intervals are looked for in so many bits of an octave: few ranks of the chain then have codes of their own."""
 OCTAVES = 64
 """Above one unit the grid goes on for so many octaves."""
 
@@ -79,6 +79,26 @@ class FloatingGrid:
             number = math.ldexp(whole + part, self.lowest + octave - 1 - self.bits)
         return math.copysign(number * self.unit, code)
 
+    def intervals(self, code: int) -> list[Interval]:
+        """Nested intervals of codes around one, the last of them the whole grid: public once the code is.
+
+        They are symmetric around the *number*, growing by a third up to its own size and doubled beyond that: numbers
+        near zero may be known to a large multiple of themselves only.
+        """
+        low, high = self.grid.ends
+        centre = self.value(code)
+        step = self.value(abs(code) + 1) - self.value(abs(code))
+        away = [0.0]
+        while away[-1] < max(abs(centre), step):
+            away.append(max(step, away[-1] * float(GROWTH)))
+        while away[-1] < abs(centre) + self.unit * 2.0**self.highest:
+            away.append(2.0 * away[-1])
+        reached = np.array(away)
+        least = -math.inf if self.signed else 0.0  # (codes without signs are those of sizes)
+        lower, upper = self.codes(np.maximum(centre - reached, least)), self.codes(centre + reached)
+        nested = [(max(int(first), low), min(int(last), high)) for first, last in zip(lower, upper, strict=True)]
+        return [*(one for one, after in pairwise([*nested, (low, high)]) if one != after), (low, high)]
+
 
 def quantile_draw(count: int, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> ExponentialDraw:
     """The draw of a code near a quantile (by default the lower median), epsilon-DP for changing one of the entries."""
@@ -100,8 +120,8 @@ def draw_interval(
 ) -> tuple[int, int]:
     """Codes around the median *of the law* of independent entries, except with probability ``miss``.
 
-    Half of the allowance is for sampling (a number of entries below the true median is binomial), the rest for the two
-    private ends; the ends cost epsilon together.
+    Half of the allowance is for sampling (a number of entries below the true median is binomial), the rest for the
+    private draw, which must hold the entries at both of the ranks that sampling asks for.
     """
     count, rank = len(codes), (len(codes) + 1) // 2
     spare = sampling_ranks(count, miss / 2)
@@ -109,16 +129,14 @@ def draw_interval(
     shorter, coarse = floating.bits - BAR_BITS, replace(floating, bits=BAR_BITS)
     column = Column(np.sign(codes) * (np.abs(codes) >> shorter), coarse.grid)
     middle = (1 if answer > 0 else -1) * (abs(answer) >> shorter)
-    ends, found = Ends(epsilon / 2, miss / 4), []
-    for upper in (False, True):
-        aimed = min(max(rank + spare if upper else rank - spare, 1), count)
-        statistic = RankedValue(aimed, count, coarse.grid)
-        places, costs = ends.candidates(statistic, column, middle, upper=upper)
-        end = places[draw_index(costs, ends.epsilon / 2)]
-        # Outward by one coarse step, because codes were cut towards zero.
-        end = min(max(end + 1 if upper else end - 1, -coarse.top), coarse.top)
-        found.append(end << shorter)
-    return found[0], found[1]
+    below, above = (
+        RankedValue(min(max(rank + away, 1), count), count, coarse.grid).reachable_values(column)
+        for away in (-spare, spare)
+    )
+    drawn = HalfWidthDraw(epsilon, miss / 2)
+    low, high = drawn.weighed(coarse.intervals(middle), below, above).draw(drawn.rate)
+    # Outward by one coarse step, because codes were cut towards zero.
+    return max(low - 1, -coarse.top) << shorter, min(high + 1, coarse.top) << shorter
 
 
 def sampling_ranks(count: int, miss: Fraction) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dither.accounting.cascades import Composition, Step
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.interval_endpoints import Ends
+from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import VALUE_SHARE
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import MOST_EPSILON
@@ -91,33 +91,36 @@ class CodedRange(Statistic[Ordered], HasReachableValues[Ordered]):
 
 @dataclass(frozen=True)
 class DrawnPlan(ProcedurePlan, Generic[Data]):
-    """One draw of the code of a number, and two for the ends of its interval."""
+    """One draw of the code of a number, and one for the width of its interval."""
 
     statistic: Statistic[Data]
     epsilon: Fraction
     """The epsilon of the answer."""
     interval_epsilon: Fraction | None
-    """The epsilon of each end of the interval."""
+    """The epsilon of the interval."""
     mechanism_name = "inverse"
     noise = "exponential"
 
     @property
     def composition(self) -> Composition:
-        return Step(self.epsilon + 2 * (self.interval_epsilon or 0))
+        return Step(self.epsilon + (self.interval_epsilon or 0))
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
-        ends = None if miss is None or self.interval_epsilon is None else Ends(self.interval_epsilon, miss)
-        drawn = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, ends).run(self._coded(data))
-        value = Fraction(REALS.value(drawn.number))
-        if drawn.ends is None:
+        coded = self._coded(data)
+        answer = ExponentialDraw.of(self.statistic, self.loss, self.epsilon, None).run(coded).number
+        value = Fraction(REALS.value(answer))
+        if miss is None or self.interval_epsilon is None:
             return Answer(FoundNumber(value))
+        drawn, chain = HalfWidthDraw(self.interval_epsilon, miss), chain_of(self.statistic).reachable_values(coded)
+        low, high = drawn.weighed(self._grid.intervals(answer), chain, chain).draw(drawn.rate)
         # A code stands for all reals up to the next one away from zero.
-        low, high = drawn.ends
         outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
         return Answer(FoundNumber(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
 
     _least: ClassVar[float] = -math.inf
     """No true value is smaller."""
+    _grid: ClassVar[FloatingGrid] = REALS
+    """Where the codes of answers live."""
 
     @abstractmethod
     def _coded(self, data: Ordered) -> Data:
@@ -137,6 +140,7 @@ class DrawnRangePlan(DrawnPlan[Ordered]):
     """The distance of two quantiles, which codes its own values."""
 
     _least = 0.0
+    _grid = SIZES
 
     def _coded(self, data: Ordered) -> Ordered:
         return data
@@ -164,4 +168,4 @@ def _plan(
     part = epsilon * VALUE_SHARE if interval else epsilon
     spent = Loss(loss.epsilon)
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    return within(plan_class(spent, statistic, part, (epsilon - part) / 2 if interval else None), spent)
+    return within(plan_class(spent, statistic, part, epsilon - part if interval else None), spent)

@@ -12,6 +12,7 @@ from dither.queries.plan import Plan, Result
 from dither.queries.vectors import Histogram
 from dither.release import Release
 from dither.sources.domain import whole
+from dither.sources.grid import Grid
 from dither.typing import BinChoice, Confidence, CountIntervals, Counts
 
 MOST_RECORDS = 1 << 60
@@ -44,9 +45,10 @@ class FreeCountPlan(Plan[tuple[int, ...]]):
         if self.records is not None and self.terms < sum(self.chosen):
             kept = self.records - (sum(records) - kept)
         if self.missed is None or self.scale is None:
-            return Result(self._clamped(kept))
+            return Result(self._grid.clamp(kept))
         half = laplace_sum_half_width(self.scale, self.terms, self.missed)
-        return Result(self._clamped(kept), (self._clamped(kept - half), self._clamped(kept + half)))
+        grid = self._grid
+        return Result(grid.clamp(kept), grid.interval_around(kept, half))
 
     @property
     def terms(self) -> int:
@@ -54,9 +56,10 @@ class FreeCountPlan(Plan[tuple[int, ...]]):
         terms = sum(self.chosen)
         return len(self.chosen) - terms if self.records is not None and 2 * terms > len(self.chosen) else terms
 
-    def _clamped(self, count: int) -> int:
-        most = self.most if self.records is None else self.records
-        return max(count, 0) if most is None else min(max(count, 0), most)
+    @property
+    def _grid(self) -> Grid:
+        """Where counts lie: public."""
+        return Grid(Fraction(1), 0, self.most if self.records is None else self.records)
 
 
 def free_count(

@@ -329,7 +329,9 @@ def _quoted(
     if options.get("mechanism", "auto") != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
     law = named_noise(options.get("noise", "auto"))
-    names = [one for one in planned.statistic.mechanism_preference if one in applicable(planned.statistic)]
+    # The default at this epsilon, and what else the statistic prefers.
+    preferred = dict.fromkeys((planned.mechanism, *planned.statistic.mechanism_preference))
+    names = [one for one in preferred if one in applicable(planned.statistic)]
     if law is not None:
         names = [one for one in names if MECHANISMS[one].adds_noise]
     compared: dict[str, Quote] = {}

@@ -72,6 +72,14 @@ class Grid:
             steps = max(steps, self.low)
         return steps if self.high is None else min(steps, self.high)
 
+    def interval_around(self, steps: int, half_width: int) -> tuple[int, int]:
+        """Within the grid, around the point nearest to ``steps``: holds all of the grid that is as near to ``steps``.
+
+        Around ``steps`` itself an interval that lies outside would be cut to a point.
+        """
+        centre = self.clamp(steps)
+        return self.clamp(centre - half_width), self.clamp(centre + half_width)
+
     def value(self, steps: int) -> int | float:
         """A grid point as a number: an int where all points are whole, else the nearest float."""
         number = self.step * steps

@@ -53,6 +53,10 @@ class Statistic(HasLadder[Data]):
         linear_time_ladder = False
         labels = None
 
+    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:  # noqa: ARG002
+        """The mechanism that "auto" means at this epsilon, by a public rule that was measured; None: the usual one."""
+        return None
+
     @property
     def records_on(self) -> Grid:
         """Where the records live: public."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import evenly_spread
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
+
+SMOOTHED_FROM, SMOOTHED_WITH_INTERVAL_FROM = 60, 150
+"""From so many records cut on a side, times epsilon, on the smoothed ladder had the smaller error (and the narrower
+interval) on all data tried (docs/decisions.md)."""
 
 
 class ColumnTotal(Statistic[RankedRecords], HasReachableValues[RankedRecords]):
@@ -66,6 +71,11 @@ class TrimmedTotal(ColumnTotal):
     @property
     def mechanism_preference(self) -> tuple[str, ...]:
         return FITTED_FIRST if self.trimmed else WORST_CASE_FIRST
+
+    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
+        # Rungs stay small for as many changes as are cut, so a small beta suffices where those are many.
+        enough = SMOOTHED_WITH_INTERVAL_FROM if interval else SMOOTHED_FROM
+        return "smoothed_ladder" if self.trimmed * epsilon >= enough else None
 
     @property
     def linear_time_ladder(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dither.errors import InvalidArgument
 from dither_lab.audit.audited_queries import pair_checks, query_checks
 from dither_lab.audit.checks import Check, Effort, Evidence
+from dither_lab.audit.drawn_intervals import drawn_interval_checks
 from dither_lab.audit.laws.registry import registered
 from dither_lab.audit.laws.tails import registered_tails
 from dither_lab.audit.laws_and_losses import law_checks, loss_checks
@@ -71,6 +72,7 @@ def catalogue() -> dict[str, Check]:
         *public_api_checks(),
         *query_checks(),
         *pair_checks(),
+        *drawn_interval_checks(),
         *law_checks(),
         *loss_checks(),
         *procedure_checks(),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dither_lab.audit.divergence import Divergence
 from dither_lab.audit.laws.registry import law_of, published
 
 Records = tuple[int, ...]
+Output = TypeVar("Output")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def output_law(prepared: Prepared, data: Any) -> dict[int, float]:
     return found
 
 
-def largest_log_ratio(here: dict[int, float], there: dict[int, float]) -> float:
+def largest_log_ratio(here: dict[Output, float], there: dict[Output, float]) -> float:
     """The pure privacy loss between two finite output laws."""
     if here.keys() != there.keys():
         return math.inf
@@ -89,12 +90,12 @@ def largest_log_ratio(here: dict[int, float], there: dict[int, float]) -> float:
 
 
 def worst_log_ratio(
-    law_of: Callable[[Records], dict[int, float]], values: Sequence[int], universe: Iterable[Records]
+    law_of: Callable[[Records], dict[Output, float]], values: Sequence[int], universe: Iterable[Records]
 ) -> tuple[float, Records, Records]:
     """The largest pure loss over a whole universe, and the pair that shows it."""
-    laws: dict[Records, dict[int, float]] = {}
+    laws: dict[Records, dict[Output, float]] = {}
 
-    def law(x: Records) -> dict[int, float]:
+    def law(x: Records) -> dict[Output, float]:
         if x not in laws:
             laws[x] = law_of(x)
         return laws[x]

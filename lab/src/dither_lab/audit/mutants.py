@@ -34,6 +34,7 @@ from dither_lab.audit.audited_queries import audited_queries, cliff_universe, pr
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.concentration import stated_law
 from dither_lab.audit.divergence import over_box
+from dither_lab.audit.drawn_intervals import EPSILON, unsigned_margin, width
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
@@ -226,6 +227,9 @@ def _wrong_scales() -> Iterator[Check]:
     yield _broken("a test that nearly always passes", "exhaustive", untested)
     yield _broken("a threshold that is too low", "exhaustive", unstable)
     yield _broken("bins shown too early", "exhaustive", _early_bins)
+    whole_rate = functools.partial(width, 8, rate=float(EPSILON))
+    yield _broken("the width of an interval drawn at twice its rate", "exhaustive", whole_rate, "inverse")
+    yield _broken("a margin without its sign", "exhaustive", unsigned_margin, "inverse")
 
 
 def _early_bins(effort: Effort) -> Evidence:  # noqa: ARG001

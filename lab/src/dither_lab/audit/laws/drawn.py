@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
@@ -16,6 +16,7 @@ from dither_lab.audit.laws.outputs import ListedDistribution, Outputs
 from dither_lab.audit.laws.registry import Answer, IndependentLaw, Pair, WorstPair, output_law
 
 BITS = 160
+Place = TypeVar("Place")
 
 
 @dataclass
@@ -65,7 +66,7 @@ class Costs:
         return {point: weight / total for point, weight in weights.items()}
 
 
-def normalised(weights: dict[int, float]) -> dict[int, float]:
+def normalised(weights: dict[Place, float]) -> dict[Place, float]:
     """Weights as probabilities."""
     total = math.fsum(weights.values())
     return {point: weight / total for point, weight in weights.items()}
@@ -139,56 +140,81 @@ class InverseLaw(_Drawn):
         return Costs(prepared.rate, held, (low, high))
 
     def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float]:
-        chances, ends = self.costs(prepared, facts, data).law(), prepared.ends
-        if ends is None:
+        chances, interval = self.costs(prepared, facts, data).law(), prepared.interval
+        if interval is None:
             return {(answer,): p for answer, p in chances.items()}
         joint: dict[Answer, float] = {}
         for answer, p in chances.items():
-            lower, upper = (end_law(ends.epsilon, ends.miss, facts, data, answer, upper=up) for up in (False, True))
-            joint |= {(answer, low, high): p * a * b for low, a in lower.items() for high, b in upper.items()}
+            drawn = half_width_law(interval.epsilon, interval.miss, facts, data, answer)
+            joint |= {(answer, *ends): p * chance for ends, chance in drawn.items()}
         return joint
 
     def interval_for_free(self, prepared: Any, factor: Fraction) -> Prepared | None:
-        if prepared.ends is None:
+        if prepared.interval is None:
             return None
-        ends = replace(prepared.ends, epsilon=prepared.ends.epsilon * factor)
-        return replace(prepared, ends=ends)  # type: ignore[no-any-return]
+        interval = replace(prepared.interval, epsilon=prepared.interval.epsilon * factor)
+        return replace(prepared, interval=interval)  # type: ignore[no-any-return]
 
 
-def end_law(
-    epsilon: Fraction, miss: Fraction, facts: Facts[D], data: D, answer: int, *, upper: bool
-) -> dict[int, float]:
-    """The probabilities of one end of an interval, given the answer (docs/proofs/intervals.md, section 3).
+def half_width_law(
+    epsilon: Fraction,
+    miss: Fraction,
+    facts: Facts[D],
+    data: D,
+    answer: int,
+    *,
+    rate: float | None = None,
+    signed: bool = True,
+) -> dict[tuple[int, int], float]:
+    """The probabilities of the intervals around an answer (docs/proofs/intervals.md, section 3).
 
-    Candidates c_0, c_1, ... lie at distances that grow by a third, the last one at the end of the grid.  With p(c) the
-    most changes whose reach is at most c and a public t, candidate j costs ``t - p(c_j)`` or ``p(c_{j-1}) - t + 1``,
-    whichever is positive, else nothing.  (The published mechanism cuts costs where their weight is below e^-44.)
+    Candidates reach distances that grow by a third.  The margin of one is the most changes that cannot take the value
+    out of it, -1 or less where the value is outside; with t public, candidate j weighs ``(1 + 1/m)^j`` and costs
+    ``max(0, t - p_j, p_{j-1} - t + 1)``.  (The published mechanism cuts costs where their weight is below e^-27.)
+
+    ``rate``, ``signed``: two mistakes, another rate than epsilon/2, and as a margin the number of changes that take the
+    value out, which is 0 for every interval that misses.
     """
     low, high = facts.statistic.answers.ends
-    farthest = high - answer if upper else answer - low
+    falls = float(epsilon) / 2.0 if rate is None else rate
     away = [0]
-    while away[-1] < farthest:
-        away.append(min(max(away[-1] + 1, away[-1] * 4 // 3), farthest))
-    places = [answer + distance if upper else answer - distance for distance in away]
-    rate = float(epsilon) / 2.0
-    target = math.ceil((math.log(len(places)) - math.log(float(miss))) / rate) - 1
+    while away[-1] < max(high - answer, answer - low):
+        away.append(max(away[-1] + 1, away[-1] * 4 // 3))
     lowest, highest = facts.reachable(data)
-    # Mirrored for the lower end, so that both are upper ends of values that rise.
-    behind, ahead = (lowest, highest) if upper else ([-v for v in highest], [-v for v in lowest])
-    chain, first = [*reversed(behind[1:]), *ahead], 1 - len(behind)
-    if target >= len(ahead) - 1:
-        return {places[-1]: 1.0}
+    changes = len(highest) - 1, len(lowest) - 1
+    least = math.log(float(miss))
+    for m in (6, 12, 24, 48):
+        narrower = m * (1.0 - (m / (m + 1)) ** (len(away) - 1))
+        target = max(math.ceil((math.log(narrower) - least) / falls) - 1, 0) if narrower > float(miss) else 0
+        room = min((one for one in changes if one > target), default=math.inf)
+        if (len(away) - 1) * math.log(1 + 1 / m) + math.log(m + 1) + 3.0 <= falls * (room - target):
+            break
+    upper_ends = [high if target >= changes[0] else min(answer + one, high) for one in away]
+    lower_ends = [low if target >= changes[1] else max(answer - one, low) for one in away]
+    nested = list(dict.fromkeys(zip(lower_ends, upper_ends, strict=True)))
 
-    def most_changes(place: int) -> float:
-        held = [k for k, value in enumerate(chain, first) if value <= (place if upper else -place)]
-        return held[-1] if held else -math.inf
+    def kept(values: list[int], behind: list[int], end: int, bound: int) -> float:
+        """The most changes that keep within one end; of values that rise."""
+        if end >= bound:
+            return math.inf
+        inside = [k for k, value in enumerate(values) if value <= end]
+        if inside:
+            return inside[-1]
+        # Outside: so many changes are needed to bring the value in.
+        return -next(k for k, value in enumerate(behind) if value <= end)
 
-    weights, before = {}, -math.inf
-    for place in places:
-        now = most_changes(place)
-        cost = target - now if now < target else max(before - target + 1, 0)
-        weights[place], before = math.exp(-rate * cost), now
-    return normalised(weights)
+    def margin(ends: tuple[int, int]) -> float:
+        above = kept(highest, lowest, ends[1], high)
+        below = kept([-v for v in lowest], [-v for v in highest], -ends[0], -low)
+        return min(above, below) if signed else max(min(above, below) + 1, 0)
+
+    logs, before = [], -math.inf
+    for place, ends in enumerate(nested):
+        now = margin(ends)
+        cost = max(0.0, target - now, before - target + 1)
+        logs.append(place * math.log(1 + 1 / m) - falls * cost)
+        before = now
+    return normalised({ends: math.exp(log - max(logs)) for ends, log in zip(nested, logs, strict=True)})
 
 
 @output_law("ladder")

@@ -116,7 +116,7 @@ def _within(answers: str, most: int, *, quick: bool) -> Comparison:
         neighbours="any",
         score=_epsilon,
         quantity="share of the budget",
-        effort=Effort(3 if quick else 5, 1, 0.2),
+        effort=MeasuringEffort(3 if quick else 5, 1, 0.2),
         asked=(Asked("error", 1 / most, of="ours"),),
     )
 

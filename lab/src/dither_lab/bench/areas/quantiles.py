@@ -167,6 +167,81 @@ def _several(quick: bool) -> Comparison:
     )
 
 
+PAYS = "20,000 lognormal pays"
+WIDEST = {0.5: 320, 1.0: 180, 2.0: 100}
+"""What the half-width of a median's interval was to be at most."""
+
+
+def _pays(index: int, folder: Path) -> Dataset:
+    return {"x": np.clip(np.random.default_rng([5, index]).lognormal(11, 0.6, 20_000), 0, 600_000)}
+
+
+def _median_intervals(quick: bool) -> list[Comparison]:
+    """How wide the interval of a median is, beside that of smooth noise."""
+    count = 5 if quick else 10
+
+    def way(label: str, manner: str, epsilon: float) -> Way:
+        return Way(OURS, "half_width", label, {"bounds": (0, 600_000), "epsilon": epsilon, "manner": manner})
+
+    return [
+        Comparison(
+            name=f"median interval/epsilon={epsilon:g}",
+            what=f"half-width of the 95% interval of the median of {PAYS}",
+            data=Data("pays", _pays, count),
+            ours=way("inverse draw and one draw of the width", "auto", epsilon),
+            others=(way("smooth", "smooth", epsilon),),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_ONE,
+            score=lambda answer, data: float(answer),
+            quantity="half-width",
+            unit="dollars",
+            effort=MeasuringEffort(count, 40, 0.5),
+            asked=(Asked("error", limit, of="ours"),),
+        )
+        for epsilon, limit in WIDEST.items()
+    ]
+
+
+def _trimmed_means(quick: bool) -> list[Comparison]:
+    """A trimmed mean with its interval over what noise at the local sensitivity would have, which is not private."""
+    count, trim = 5 if quick else 10, 0.1
+
+    def error(answer: float, data: Dataset) -> float:
+        if "trimmed" not in data:
+            m = int(trim * len(data["x"]))
+            data["trimmed"] = float(np.sort(data["x"])[m : len(data["x"]) - m].mean())
+        return float(abs(answer - data["trimmed"]))
+
+    options = {"bounds": (0, 600_000), "epsilon": 1.0, "trim": trim}
+    judged: tuple[tuple[str, str, Score, float], ...] = (
+        ("value", "error", error, 1.3),
+        ("half_width", "half-width", lambda answer, data: float(answer), 1.5),
+    )
+    beyond = "Laplace noise of the local sensitivity (not private)"
+    return [
+        Comparison(
+            name=f"trimmed mean with an interval/{quantity}",
+            what=f"{quantity} of the 10% trimmed mean of {PAYS}, with a 95% interval",
+            data=Data("pays", _pays, count),
+            ours=Way(OURS, task, options={**options, "manner": "auto"}),
+            others=(
+                Way(OURS, "oracle", beyond, {**options, "width": task == "half_width"}),
+                Way(OURS, task, "inverse draw", {**options, "manner": "inverse"}),
+            ),
+            measures=("error",),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            score=score,
+            quantity=quantity,
+            unit="dollars",
+            effort=MeasuringEffort(count, 40, 0.5),
+            asked=(Asked("error", limit, peers=(beyond,)),),
+        )
+        for task, quantity, score, limit in judged
+    ]
+
+
 def _without_bounds(quick: bool) -> list[Comparison]:
     """DL09's refined interquartile range against the coarse scale, each with the whole loss."""
     count = 10 if quick else 50
@@ -243,8 +318,16 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, mechanisms of a median, several quantiles at once, ranges without bounds, times against sizes."""
-    return [*_errors(quick), *_by_mechanism(quick), _several(quick), *_without_bounds(quick), *_growth(quick)]
+    """Errors, mechanisms of a median, intervals, several quantiles at once, ranges without bounds, times by size."""
+    return [
+        *_errors(quick),
+        *_by_mechanism(quick),
+        *_median_intervals(quick),
+        *_trimmed_means(quick),
+        _several(quick),
+        *_without_bounds(quick),
+        *_growth(quick),
+    ]
 
 
 AREA = Area("quantiles", "Order statistics", comparisons)

@@ -12,6 +12,7 @@ from dither.sources.column import Column, read_column, shape_of
 MANNERS: dict[str, dict[str, Any]] = {
     "auto": {"mechanism": "auto"},
     "smooth": {"mechanism": "smooth", "noise": "power_law"},
+    "inverse": {"mechanism": "inverse"},
     "largest_local": {"mechanism": "largest_local"},
     "one bound": {"mechanism": dt.LargestLocal(levels=dt.Margin(bound=2_000))},
 }
@@ -26,6 +27,47 @@ def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     if plain is None:
         return lambda: float(dt.quantile(x, q=q, **given).value)
     return lambda: float(plain(x, **given).value)
+
+
+def half_width(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """Half of the width of the 95% interval of a median or a trimmed mean."""
+    ask = _interval_asked(options, data)
+
+    def width() -> float:
+        interval = ask().interval
+        return float(interval[1] - interval[0]) / 2.0
+
+    return width
+
+
+def value(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The answer that comes with such an interval, whose part of epsilon it lacks."""
+    ask = _interval_asked(options, data)
+    return lambda: float(ask().value)
+
+
+def _interval_asked(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    given = {"bounds": tuple(options["bounds"]), "epsilon": options["epsilon"], **MANNERS[options["manner"]]}
+    trim = options.get("trim")
+    if trim is None:
+        return lambda: dt.median(data["x"], **given)
+    return lambda: dt.trimmed_mean(data["x"], trim=trim, **given)
+
+
+def oracle(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """A trimmed mean with Laplace noise of its local sensitivity over epsilon, which is not private.
+
+    With ``width`` the half-width of its 95% interval, which it knows.
+    """
+    import numpy as np
+
+    x, rng = np.sort(data["x"]), np.random.default_rng()
+    n, m = len(x), int(options["trim"] * len(x))
+    least = float(max(x[n - m - 1] - x[m - 1], x[n - m] - x[m])) / (n - 2 * m) / options["epsilon"]
+    if options.get("width"):
+        return lambda: least * float(np.log(20.0))
+    centre = float(x[m : n - m].mean())
+    return lambda: centre + float(rng.laplace(0.0, least))
 
 
 def deciles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:

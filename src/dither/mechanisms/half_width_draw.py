@@ -1,0 +1,184 @@
+"""Private intervals for answers that were drawn by inverse sensitivity: one further draw, of how wide they are."""
+
+from __future__ import annotations
+
+import functools
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import cast
+
+from dither.accounting.concentrated import bounded_range
+from dither.noise.discrete_exponential import draw_index, window
+from dither.privacy import Concentrated
+from dither.sensitivity.global_sensitivity import Data
+from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.statistics.statistic import Statistic
+
+GROWTH = Fraction(4, 3)
+"""Candidates reach distances from the answer that grow by this factor."""
+LEANS = (6, 12, 24, 48)
+"""With m of this list each candidate weighs 1 + 1/m of the next narrower one, so that all narrower ones together
+weigh at most m times as much as any (docs/proofs/intervals.md, section 3).  The first with room for it is used."""
+SPARE = 3.0
+"""Nats by which the widest candidates must weigh less than the best one where few changes tell them apart."""
+
+Interval = tuple[int, int]
+
+
+def chain_of(statistic: Statistic[Data]) -> HasReachableValues[Data]:
+    """The same statistic, as one with reachable values: mechanisms that draw along them serve no other."""
+    return cast("HasReachableValues[Data]", statistic)
+
+
+@dataclass(frozen=True)
+class HalfWidthDraw:
+    """A private interval around an answer that was released: one draw from nested candidates.
+
+    Guarantee  epsilon-DP given the answer: the margin of a candidate moves by at most 1 between neighbours.
+    Theorem    docs/proofs/intervals.md, section 3; enumerated in tests/mechanisms/test_half_width_draw.py.
+    Constants  rate = epsilon/2; candidates grow by a third and lean to the wider ones by a public choice of LEANS.
+    Cost       A window of the chain on either side.
+
+    The margin p of a candidate is how many changes the true value stays inside for, less than 0 where it is outside.
+    The narrowest candidate with a margin of at least t costs nothing; one that misses costs more than t.  Narrower
+    candidates together weigh less than m times that one, so an interval misses with probability below
+    ``m e^{-rate (t + 1)}``, for all data; t is the least that makes this what the confidence allows.
+    """
+
+    epsilon: Fraction
+    miss: Fraction
+
+    @property
+    def rate(self) -> Fraction:
+        """How fast weights fall with the cost: a change can move costs of candidates in opposite directions."""
+        return self.epsilon / 2
+
+    @property
+    def concentrated(self) -> Concentrated:
+        """A draw by costs that move by at most 1 either way, and by public weights: of bounded range."""
+        return bounded_range(self.epsilon)
+
+    def draw(self, statistic: Statistic[Data], data: Data, answer: int) -> Interval:
+        """Both ends, in grid steps."""
+        return self.candidates(statistic, data, answer).draw(self.rate)
+
+    def reach(self, points: int) -> int:
+        """How far along the chain the draw looks at most: public."""
+        count = len(distances(points))
+        return max(self.target(count, lean) + self._looked(count, lean) for lean in LEANS)
+
+    def target(self, count: int, lean: int) -> int:
+        """The margin t to aim at with at most so many candidates."""
+        narrower = lean * -math.expm1((count - 1) * math.log(lean / (lean + 1)))
+        needed = (math.log(max(narrower, float(self.miss))) - math.log(float(self.miss))) / float(self.rate)
+        # A little more than the quotient of two floats: rounding must not lose the last rank.
+        return max(math.ceil(needed * (1.0 + 1e-12)) - 1, 0)
+
+    def lean(self, count: int, above: int, below: int) -> int:
+        """The public choice of m for so many candidates, where so many changes take the value to either bound.
+
+        At a side on which fewer changes than the margin reach the bound, the interval ends there and nothing is at
+        stake.  On the others the widest candidate may weigh no more than the best one though it costs no more than the
+        changes that are left.
+        """
+        for lean in LEANS:
+            target = self.target(count, lean)
+            room = min((changes for changes in (above, below) if changes > target), default=math.inf)
+            heavier = (count - 1) * math.log1p(1 / lean) + math.log(lean + 1)
+            if heavier + SPARE <= float(self.rate) * (room - target):
+                return lean
+        return LEANS[-1]
+
+    def candidates(self, statistic: Statistic[Data], data: Data, answer: int) -> Candidates:
+        """The candidates around an answer."""
+        ends, chain = statistic.answers.ends, chain_of(statistic).reachable_values(data)
+        return self.weighed(around_answer(answer, ends), chain, chain)
+
+    def weighed(self, nested: Sequence[Interval], below: ReachableValues, above: ReachableValues) -> Candidates:
+        """Nested candidates, the last of them the whole range; their ends keep within chains of their own.
+
+        Where so few changes take the value to a bound that no margin would do, the interval ends at that bound; the
+        number of changes is public.
+        """
+        lean, (low, high) = self.lean(len(nested), above.top, -below.bottom), nested[-1]
+        target = self.target(len(nested), lean)
+        if target >= above.top:
+            nested = [(lower, high) for lower, _ in nested]
+        if target >= -below.bottom:
+            nested = [(low, upper) for _, upper in nested]
+        nested = [one for one, after in pairwise([*nested, None]) if one is not None and one != after]
+        # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
+        farthest = max(above.top, -above.bottom, below.top, -below.bottom)
+        reach = min(self._looked(len(nested), lean), target + farthest)
+        first, last = target - reach, target + reach
+        ups = above.values(first, last)
+        downs = [-link for link in reversed(below.values(-last, -first))]
+        margins = [first - 1 + min(bisect_right(ups, upper), bisect_right(downs, -lower)) for lower, upper in nested]
+        costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
+        return Candidates(nested, leaning(len(nested), lean), [min(cost, reach) for cost in costs])
+
+    def _looked(self, count: int, lean: int) -> int:
+        """Where costs are cut: beyond the target, where all that weighs less does not matter."""
+        weights = leaning(count, lean)
+        return self.target(count, lean) + window(sum(weights) // weights[0] + 1, self.rate)
+
+    def typical_half_width(self, statistic: Statistic[Data], data: Data) -> float:
+        """Half of the expected length of an interval around the true value; in floats, for quotes."""
+        value = chain_of(statistic).reachable_values(data).values(0, 0)[0]
+        found = self.candidates(statistic, data, value)
+        lengths = (upper - lower for lower, upper in found.nested)
+        return math.fsum(chance * length for chance, length in zip(found.chances(self.rate), lengths, strict=True)) / 2
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Intervals that may be drawn."""
+
+    nested: Sequence[Interval]
+    """The narrowest first: public once the answer is."""
+    weights: Sequence[int]
+    """Public."""
+    costs: Sequence[int]
+    """Private."""
+
+    def draw(self, rate: Fraction) -> Interval:
+        """One of them, exactly."""
+        return self.nested[draw_index(self.costs, rate, weights=self.weights)]
+
+    def chances(self, rate: Fraction) -> list[float]:
+        """How likely each of them is, in floats: private."""
+        each = zip(self.weights, self.costs, strict=True)
+        logs = [math.log(weight) - float(rate) * cost for weight, cost in each]
+        relative = [math.exp(log - max(logs)) for log in logs]
+        return [one / math.fsum(relative) for one in relative]
+
+
+def around_answer(answer: int, ends: Interval) -> list[Interval]:
+    """Intervals at growing distances on both sides of an answer, cut at the ends of the range: public once it is."""
+    low, high = ends
+    return [(max(answer - away, low), min(answer + away, high)) for away in distances(max(answer - low, high - answer))]
+
+
+@functools.lru_cache(maxsize=1024)
+def leaning(count: int, lean: int) -> tuple[int, ...]:
+    """Public weights of so many nested candidates, the narrowest first."""
+    return tuple((lean + 1) ** j * lean ** (count - 1 - j) for j in range(count))
+
+
+def distances(farthest: int) -> list[int]:
+    """0, 1, 2, ... growing by a third each time, up to ``farthest``: public once the answer is."""
+    growing = _growing(max(farthest, 1).bit_length())
+    return [*growing[: bisect_left(growing, farthest)], farthest] if farthest > 0 else [0]
+
+
+@functools.lru_cache(maxsize=64)
+def _growing(bits: int) -> list[int]:
+    """The distances up to 2**bits."""
+    reached = [0, 1]
+    while reached[-1] < 1 << bits:
+        reached.append(max(reached[-1] + 1, reached[-1] * GROWTH.numerator // GROWTH.denominator))
+    return reached
