@@ -334,7 +334,8 @@ def _derived(
         return None
     placed = _placed(schema, histogram, family, own, keys)
     groups = []
-    for key in keys or [None]:
+    each: list[str | None] = [*keys] if keys else [None]
+    for key in each:
         places = placed.all_places() if key is None else placed.places_of(key)
         if places is None:
             return None
