@@ -178,7 +178,7 @@ def refused(call, *words):
 
 def test_errors_name_what_to_write_instead():
     """Graphs of other libraries, files, columns of texts, unknown settings and keywords, days in the wrong order."""
-    networkx, pandas = pytest.importorskip("networkx"), pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas")
     refused(lambda: dt.triangles([(0, 1)], epsilon=1.0), "one of networkx, igraph or scipy.sparse")
     refused(lambda: dt.Graph("friends.csv", n=400), "Graph.from_file", "friends.csv")
     frame = pandas.DataFrame({"age": [1.0, 2.0], "species": pandas.array(["a", "b"], dtype="string")})

@@ -289,7 +289,8 @@ def as_graph(given: object) -> Graph:  # anything: a graph of any library
     if maker is None or not (hasattr(given, "edges") or hasattr(given, "vcount") or hasattr(given, "tocoo")):
         such = "dither.Graph(edges, n=100), or one of networkx, igraph or scipy.sparse"
         raise InvalidArgument("data", type(given), f"must be a graph such as {such}")
-    return maker(given)  # type: ignore[operator]  # the graph of that library
+    graph: Graph = maker(given)  # type: ignore[operator]  # the graph of that library
+    return graph
 
 
 def _vertices(n: int | None) -> int:
