@@ -56,6 +56,8 @@ def ask_file(file: Path, question: str, *, plot: Path | None, as_json: bool, **o
     columns = {name: _read(file, name, options, any_type=entry.any_type(item.query)) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
+    if not as_json:
+        _say_clamped(options)
 
 
 def _read(file: Path, name: str, options: AskOptions, *, any_type: bool) -> Any:  # a column of numbers, or entries
@@ -95,6 +97,7 @@ def _ask_declared(file: Path, question: str, options: AskOptions, *, plot: Path 
         click.echo(json.dumps({"dataset": schema.name, **releases.to_dict()}))
     else:
         show(releases)
+        _say_clamped(options)
     if plot is not None:
         answered.plot().figure.savefig(plot)
 
@@ -119,6 +122,15 @@ def _declared(question: str, options: AskOptions, stored_types: dict[str, str]) 
         said = written.get(name, written.get(""))
         columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
     return columns
+
+
+def _say_clamped(options: AskOptions) -> None:
+    """What becomes of values outside the bounds: an answer is about the clamped ones."""
+    from dither.release import formatted
+
+    for pair in dict.fromkeys(options["bounds"]):
+        low, high = (formatted(float(end)) for end in pair)
+        click.echo(f"values outside {low} .. {high} are clamped; quality(column) says how many are")
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:
