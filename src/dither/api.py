@@ -110,7 +110,8 @@ def median(
 ) -> Release[float, Interval]:
     """The lower median of one bounded column; neighbours change one record.
 
-    bounds: the public range of the records, known without looking at them; values outside are clamped.  None: no
+    bounds: the public range of the records, known without looking at them; values outside are clamped.  Two dates or
+        datetimes for a column of them: answers are dates, or datetimes to the second.  None: no
         bounds are known; answers are then drawn from all magnitudes up to 2**64, or mechanism="propose_test".
     epsilon: the whole privacy loss, interval included; smaller is more private and noisier (0.1 to 1 is usual).
     delta: only for noise="laplace" or "gaussian" and for tests; otherwise it is left unspent.

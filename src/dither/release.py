@@ -31,6 +31,8 @@ else:
     V, B = TypeVar("V"), TypeVar("B")
     V_co, B_co = TypeVar("V_co", covariant=True), TypeVar("B_co", covariant=True)
 
+MOST_PRINTED = 12
+"""Of several values so many are printed; ``rows()`` has all."""
 GroupKey: TypeAlias = str | int | float | datetime.date
 """The key of a group, by the type of its column: a category, a number, a truth value or a date."""
 MaybeNone: TypeAlias = Any
@@ -168,14 +170,20 @@ class Release(Generic[V_co, B_co]):
             return formatted(self.value)
         if not self.value:
             return "[], nothing found"
-        few = ", ".join(formatted(one) for one in self.value[:6])
-        return f"[{few}{', ...' if len(self.value) > 6 else ''}]"
+        few = ", ".join(self._part(*row) for row in self.rows()[:MOST_PRINTED])
+        return f"[{few}{', ...' if len(self.value) > MOST_PRINTED else ''}]"
+
+    def _part(self, label: str, value: Released, ends: Released) -> str:
+        """One of several values with its name, where it has one, and its interval."""
+        named = "" if self.labels is None else f"{label}: "
+        between = "" if ends is None else f" ({formatted(ends[0])} to {formatted(ends[1])})"
+        return f"{named}{formatted(value)}{between}"
 
     def _interval_text(self) -> str:
         if self.interval is None or self.confidence is None or self.value == ():
             return ""
         if isinstance(self.value, tuple):
-            return f", each with a {self.confidence:.0%} interval"
+            return f", with {self.confidence:.0%} intervals"
         ends = cast("tuple[Hashable, Hashable]", self.interval)  # of a single answer
         low, high = (formatted(end) for end in ends)
         return f", {self.confidence:.0%} between {low} and {high}"

@@ -251,3 +251,40 @@ def test_no_column_of_a_table_is_cut_where_there_is_no_terminal(mechanism, capsy
     )
     show([release])
     assert mechanism in capsys.readouterr().out
+
+
+def test_a_strangers_file_is_asked_without_a_schema(tmp_path):
+    """Semicolons, decimal commas and lines before the header; filters, groups, SQL and several calls by flags alone."""
+    rows = "".join(f"{'Fair' if i % 2 else 'Good'};{i % 7},5;{1 + i % 28}.3.2020\n" for i in range(2000))
+    file = tmp_path / "x.csv"
+    file.write_text("Exported\n\ncut;price;day\n" + rows)
+    cut, day = ("--column", "cut=category:Fair:Good"), ("--column", "day=date:2020-01-01:2020-12-31")
+    layout = ("--skip-lines", "2", "--format", "1234,56", "--format", "%d.%m.%Y", "--epsilon", "8", "--json")
+
+    def values(question, *flags):
+        done = run("ask", str(file), question, *flags, *layout)
+        assert done.returncode == 0, done.stderr
+        payload = json.loads(done.stdout)
+        return [one["value"] for one in payload.get("releases", [payload])]
+
+    assert values("mean(price)", "--bounds", "0,10") == pytest.approx([3.5], abs=0.1)
+    mean, middle = values("mean(Price), median(day)", "--bounds", "0", "10", *day)
+    assert mean == pytest.approx(3.5, abs=0.1)
+    assert "2020-03-10" < middle < "2020-03-18"
+    assert values("count(*)", "--by", "cut", *cut) == pytest.approx([1000, 1000], abs=40)
+    assert values("count(*)", "--where", "cut = 'Fair'", *cut) == pytest.approx([1000], abs=40)
+    price = ("--column", "price=real:0:10")
+    *means, one, other = values("SELECT cut, mean(price), count(*) FROM x GROUP BY cut", *price, *cut)
+    assert all(0 <= mean <= 10 for mean in means)
+    assert (one, other) == pytest.approx((1000, 1000), abs=40)
+
+
+def test_tables_of_groups_say_that_intervals_hold_one_by_one(tmp_path):
+    """And which confidence makes all of them hold at once."""
+    (tmp_path / "x.csv").write_text("cut,v\n" + "a,1\nb,2\n" * 500)
+    flags = ("--bounds", "0", "9", "--by", "cut", "--column", "cut=category:a:b", "--epsilon", "2")
+    done = run("ask", str(tmp_path / "x.csv"), "mean(v)", *flags)
+    assert "each interval holds by itself with 95%" in done.stdout
+    assert "--confidence 0.975" in done.stdout
+    done = run("ask", str(tmp_path / "x.csv"), "mean(v)", "--bounds", "0", "9", "--epsilon", "2")
+    assert "by itself" not in done.stdout

@@ -246,7 +246,12 @@ def test_bad_flags(folder, words, message):
         (["p.toml", "median(year)", "--confidence", "2"], "confidence"),
         (["p.toml", "median(year)", "--plot", "x.xyz"], "plot"),
         (["none.toml", "median(year)"], "readable schema file"),
-        (["data/pay.csv", "median(year)", "--bounds", "0", "9", "--where", "year = 1"], "is for a schema file"),
+        (["data/pay.csv", "median(year)", "--bounds", "0", "9", "--again"], "is for a schema file"),
+        (["data/pay.csv", "median(year)", "--where", "year = 1"], "--column year=real:LOWER:UPPER"),
+        (["data/pay.csv", "median(year)", "--bounds", "0", "9", "--where", "job = 'a'"], "unknown column"),
+        (["data/pay.csv", "median(year)", "--column", "yeer=integer:0:9"], "must be a column of the source"),
+        (["p.toml", "median(year)", "--column", "year=integer:0:9"], "declared in the schema file"),
+        (["p.toml", "median(year)", "--delimiter", ";"], "declared in the schema file"),
     ],
 )
 def test_bad_questions(folder, words, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -286,3 +287,33 @@ class TransformedPlan(WrappedPlan[R_contra]):
             return result
         ends = None if result.interval is None else tuple(self.function(end) for end in result.interval)
         return Result(self.function(result.value), ends)
+
+
+@dataclass(frozen=True)
+class DatedPlan(WrappedPlan[R_contra]):
+    """Released numbers as dates or datetimes: post-processing."""
+
+    inner: Plan[R_contra]
+    displayed: Callable[[float], datetime.date]
+
+    @property
+    def label(self) -> str:
+        return self.inner.label
+
+    @property
+    def loss(self) -> Loss:
+        return self.inner.loss
+
+    @property
+    def missing(self) -> Counted:
+        dates: Counted = self._dates(self.inner.missing)
+        return dates
+
+    def run(self, records: R_contra) -> Result:
+        result = self.inner.run(records)
+        return Result(self._dates(result.value), self._dates(result.interval), result.reason, result.labels)
+
+    def _dates(self, numbers: Released) -> Released:
+        if isinstance(numbers, tuple):
+            return tuple(self._dates(one) for one in numbers)
+        return None if numbers is None else self.displayed(numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import importlib
 import types
@@ -11,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, cast
 
 from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
@@ -21,11 +22,12 @@ from dither.plain import Json, JsonObject, exact_number, plain
 from dither.privacy import Neighbours
 from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
-from dither.queries.plan import Options, Plan, StatisticPlan, TransformedPlan
+from dither.queries.plan import DatedPlan, Options, Plan, StatisticPlan, TransformedPlan
 from dither.queries.registry import dataclass_fields, entries, entry_of
 from dither.release import B_co, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
+from dither.sources.moments import Moments, moments_of, moments_shape
 from dither.sources.schema import Schema
 from dither.sources.types import DROP, Date, Measured
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from dither.queries.tables import TableRecords
+    from dither.sources.frames import ColumnLike
     from dither.sources.windows import EngineColumn
     from dither.typing import Bounds, ColumnData, Confidence, Nulls, Number
 
@@ -309,9 +312,32 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     nulls: Nulls | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self._moments is not None and self.dates == "refused":
+            raise InvalidArgument("bounds", self.bounds, f"must be numbers: {self.name} is not asked of dates")
         if self.bounds is not None:
             self.grid(whole=False)
         self.check()
+
+    @functools.cached_property
+    def _moments(self) -> Moments | None:
+        """How dates are read, where the bounds are dates or datetimes."""
+        return moments_of(self.bounds)
+
+    @property
+    def _ends(self) -> Bounds | None:
+        """The bounds as numbers."""
+        moments = self._moments
+        if moments is None:
+            return self.bounds
+        low, high = cast("tuple[datetime.date, datetime.date]", self.bounds)
+        return moments.number(low), moments.number(high)
+
+    @property
+    def _missing_as(self) -> Nulls | None:
+        """What a missing value counts as, a date as a number."""
+        if self._moments is not None and isinstance(self.nulls, datetime.date):
+            return self._moments.number(self.nulls)
+        return self.nulls
 
     def check(self) -> None:
         """Refuse fields of its own that make no query."""
@@ -325,8 +351,15 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     def relation(self) -> Neighbours | None:
         return Neighbours.CHANGE_ONE if self.drops_nulls else None
 
+    def plan(self, facts: Shape, options: Options) -> Plan[R]:
+        plan = super().plan(facts, options)
+        return plan if self._moments is None or self.dates != "dates" else DatedPlan(plan, self._moments.displayed)
+
     def shape(self, data: ColumnData) -> Shape:
-        shape = shape_of(data)
+        if self._moments is None:
+            shape = shape_of(data)
+        else:
+            shape = Shape(moments_shape(cast("ColumnLike", data)), whole=True, nullable=True)
         if not self.drops_nulls:
             return shape
         # Whoever changes one record of the array adds, removes or changes one of those that are left.
@@ -341,32 +374,37 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
 
     def grid(self, *, whole: bool) -> Grid:
         """The public grid of the column."""
-        return self._whole_grid if whole and self.step is None else self._real_grid
+        return self._whole_grid if (whole or self._moments is not None) and self.step is None else self._real_grid
 
     @functools.cached_property
     def _real_grid(self) -> Grid:
-        return self._checked(Grid.between(self.bounds, self.step))
+        return self._checked(Grid.between(self._ends, self.step))
 
     @functools.cached_property
     def _whole_grid(self) -> Grid:
-        return self._checked(Grid.between(self.bounds, whole=True))
+        return self._checked(Grid.between(self._ends, whole=True))
 
     def _checked(self, grid: Grid) -> Grid:
         if not self.drops_nulls:
-            missing_steps(self.nulls, grid)
+            missing_steps(self._missing_as, grid)
         return grid
 
     def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
-        return read_column(data, self.grid(whole=shape.whole), self.nulls)
+        numbers = data if self._moments is None else self._moments.read(cast("ColumnLike", data))
+        return read_column(cast("ColumnLike", numbers), self.grid(whole=shape.whole), self._missing_as)
 
     def missing(self, shape: Shape) -> int | float | None:
         grid = self.grid(whole=shape.whole)
         if self.drops_nulls or not shape.nullable:
             return None
-        return grid.value(missing_steps(self.nulls, grid))
+        return grid.value(missing_steps(self._missing_as, grid))
 
     def bound(self, schema: Schema) -> Query:
         declared = measured_column(self, schema)
+        if self._moments is not None:
+            if not isinstance(declared, Date) or self._moments.in_seconds:
+                raise InvalidArgument("bounds", self.bounds, f"must be of the type of {self.column}")
+            return dataclasses.replace(self, bounds=self._ends, nulls=self._missing_as).bound(schema)
         if self.drops_nulls:
             if not declared.drops_nulls:
                 raise InvalidArgument(

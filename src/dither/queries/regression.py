@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["auto", "shortcut", "robust"]
 METHODS: tuple[Method, ...] = get_args(Method)
+ESTIMATORS: dict[Method, str] = {
+    "auto": "medians of robust fits of blocks, not least squares",
+    "shortcut": "DL09's short cut by blocks, not least squares",
+    "robust": "DL09's robust fit, not least squares",
+}
+"""What a release says of the estimator: where errors are skewed or grow with the features it is not least squares."""
 MOST_FEATURES = 50
 
 
@@ -126,7 +132,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             procedure = planner(model, loss, options.miss, self.block_size, self.constants)
         if not procedure.composition.fits(procedure.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
-        return FitPlan(self.label, procedure, options.level, facts.labels)
+        return FitPlan(f"{self.label} ({ESTIMATORS[self.method]})", procedure, options.level, facts.labels)
 
     def shape(self, data: ModelData) -> ModelFacts:
         columns, names, response = self._parts(data)

@@ -109,5 +109,6 @@ def _text(thing: object) -> str:  # whatever a form holds
 def schema_digest(schema: Schema, used: set[str]) -> str:
     """What the schema says about the columns in use: another schema makes it another question."""
     columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
-    declared = [columns, schema.rows, schema.unit, schema.rows_per_unit]
+    layout = [schema.layout.options] if schema.layout.options else []
+    declared = [columns, schema.rows, schema.unit, schema.rows_per_unit, *layout]
     return hashlib.sha256(json.dumps(declared, sort_keys=True, default=str).encode()).hexdigest()[:16]

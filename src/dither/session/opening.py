@@ -14,6 +14,7 @@ from dither.session.session import Session
 from dither.sources.engines.factory import engine_for
 from dither.sources.frames import table_of
 from dither.sources.graph_schema import GraphSchema
+from dither.sources.lines import TextLayout
 from dither.sources.schema import PRIVATE, Schema
 from dither.sources.types import ColumnType, untyped_entries, with_objects_as_declared
 
@@ -47,6 +48,9 @@ def open(
     filter: FilterName = "basic",
     slack: Number | None = None,
     ledger: LedgerPlace | None = None,
+    delimiter: str | None = None,
+    skip_lines: int = 0,
+    encoding: str = "utf-8",
 ) -> Session: ...
 def open(
     source: GraphSchema | Schema | str | Path | Frame | Named,
@@ -62,6 +66,9 @@ def open(
     filter: FilterName = "basic",
     slack: Number | None = None,
     ledger: LedgerPlace | None = None,
+    delimiter: str | None = None,
+    skip_lines: int = 0,
+    encoding: str = "utf-8",
 ) -> Session | GraphSession:
     """Open a dataset for questions: a ``Session``, or a ``GraphSession`` where the schema declares a graph.
 
@@ -71,11 +78,14 @@ def open(
     budget: what may be spent in all; of a ``Schema`` that declares none too, a schema file has its own.
     rows: the public number of rows; private by default.
     unit, rows_per_unit: the column that tells people apart, and how many rows of each are used.
+    delimiter, skip_lines, encoding: of a text file, where they are not the usual ones; by default a .csv whose first
+        line has no comma is separated by the semicolon, tab or bar that stands there.
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
         default a schema file has its ledger beside it, anything else none on disk.
 
     Type checkers take a schema file for that of a table: of a graph's, ``cast(GraphSession, open(...))`` tells them.
     """
+    layout = TextLayout(delimiter, skip_lines, encoding)
     given = {
         "columns": columns,
         "rows": rows,
@@ -86,6 +96,7 @@ def open(
         "slack": slack,
         "filter": None if filter == "basic" else filter,
         "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
+        **layout.options,
     }
     if isinstance(source, (Schema, GraphSchema)):
         _only_declared("the schema", **given)
@@ -126,6 +137,7 @@ def open(
         budget=budget,
         filter=filter,
         slack=slack,
+        layout=layout,
     )
     return Session(schema, ledger=_ledger(ledger))
 

@@ -147,7 +147,7 @@ def as_array(data: ColumnLike, argument: str = "data", read: Reader = reals) -> 
     declared = _declared_type(data)
     if declared.startswith(_TIMES):
         raise InvalidArgument(
-            argument, type(data), "must be numbers; for dates open the data with columns={name: dither.Date(...)}"
+            argument, type(data), "must be numbers; of dates pass bounds=(date, date), for those that take them"
         )
     if declared.startswith(_TEXTS) and not declared.startswith("struct"):
         raise InvalidArgument(

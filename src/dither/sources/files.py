@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
@@ -13,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.sources.lines import UNREADABLE, header, inner_suffix, records
+from dither.sources.formats import NumberFormat
+from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records
 
 Masked: TypeAlias = "np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]"
 Entry = TypeVar("Entry")
 Collected = TypeVar("Collected", bound=Sized)
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN"}
 _READ_TEXTS = "FROM read_parquet({}, utf8_validation = 'replace')"
@@ -27,37 +28,48 @@ _READ_TEXTS = "FROM read_parquet({}, utf8_validation = 'replace')"
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 
 
-def read_file_column(path: str | Path, column: str, *, empty: bool = False) -> Masked:
+def read_file_column(
+    path: str | Path,
+    column: str,
+    *,
+    empty: bool = False,
+    layout: TextLayout = USUAL,
+    written: NumberFormat | None = None,
+) -> Masked:
     """One numeric column, always masked, so that its type does not depend on whether an entry is missing.
 
     A Parquet file declares its types.  A CSV file does not, and reading types off its records would make the answer's
     grid, or an error, depend on them: its first line names the columns, its entries are real numbers (declare
     ``step=1`` for whole answers), and whatever is not a number counts as missing.  ``empty``: a file without records
-    is accepted.
+    is accepted.  ``written``: how numbers are written there.
     """
-    file, delimiter = _known_file(path)
-    return _parquet(file, column) if delimiter is None else _text(file, column, delimiter, empty)
+    file = _known_file(path)
+    if not _is_text(file):
+        return _parquet(file, column)
+    read = _entry if written is None else functools.partial(_written_entry, written)
+    values = _column_of(file, column, layout, read, _floats, empty=empty)
+    return np.ma.MaskedArray(values, np.isnan(values))
 
 
-def read_file_entries(path: str | Path, column: str) -> list[str | int | float | None]:
+def read_file_entries(path: str | Path, column: str, *, layout: TextLayout = USUAL) -> list[str | int | float | None]:
     """One column of any type, for categories: numbers of a Parquet file as such, everything else as texts.
 
     A missing entry is None; in a CSV that is an empty one, or a line that is too short.
     """
-    file, delimiter = _known_file(path)
-    if delimiter is None:
+    file = _known_file(path)
+    if not _is_text(file):
         values: list[str | int | float | None] = _parquet(file, column, texts=True).tolist()
         return values
-    return [*_column_of(file, column, delimiter, _text_entry, list)]
+    return [*_column_of(file, column, layout, _text_entry, list)]
 
 
-def file_rows(path: str | Path) -> int:
+def file_rows(path: str | Path, *, layout: TextLayout = USUAL) -> int:
     """How many records a file has: public where nobody is added or removed."""
-    file, delimiter = _known_file(path)
-    if delimiter is not None:
-        width, rows = len(_fields(header(file), delimiter)), None
+    file = _known_file(path)
+    if _is_text(file):
+        width, rows = len(_fields(header(file, layout), layout.delimiter_of(file))), None
         with contextlib.suppress(*UNREADABLE):
-            rows = sum(1 for line in records(file) if width == 1 or line)
+            rows = sum(1 for line in records(file, layout) if width == 1 or line)
     else:
         rows = _parquet_rows(file)
     if rows is None:
@@ -81,10 +93,10 @@ def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
 
 def file_column_type(path: str | Path, column: str) -> np.dtype[np.generic]:
     """The type that ``read_file_column`` gives a column, from the file's name and header alone; reads no record."""
-    file, delimiter = _known_file(path)
-    if delimiter is None:
+    file = _known_file(path)
+    if not _is_text(file):
         return _parquet(file, column, read=False).dtype
-    _place(file, column, header(file), delimiter)
+    _place(file, column, USUAL)
     return np.dtype(np.float64)
 
 
@@ -98,33 +110,36 @@ def state_of_file(file: Path) -> str | None:
     return ",".join(stamps) or None
 
 
-def _known_file(path: str | Path) -> tuple[Path, str | None]:
-    """A file of a known kind, and the delimiter if it is text."""
+def _is_text(file: Path) -> bool:
+    return inner_suffix(file) in DELIMITERS
+
+
+def _known_file(path: str | Path) -> Path:
+    """A file of a known kind."""
     file = Path(path)
     inner = inner_suffix(file)
-    if inner not in (*_DELIMITERS, *_PARQUET):
-        accepted = ", ".join((*_DELIMITERS, ".csv.gz", *_PARQUET))
+    if inner not in (*DELIMITERS, *_PARQUET):
+        accepted = ", ".join((*DELIMITERS, ".csv.gz", *_PARQUET))
         raise InvalidArgument("file", str(path), f"must be a file ending in {accepted}")
     if not file.is_file():
         raise InvalidArgument("file", str(path), "must be the path of a readable file")
-    return file, _DELIMITERS.get(inner)
+    return file
 
 
-def _place(file: Path, column: str, first: str, delimiter: str) -> tuple[int, int]:
-    """Where a column stands in the first line, and how many there are."""
+def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
+    """Where a column stands in the line that names them, and how many there are; case counts where it must."""
+    first, delimiter = header(file, layout), layout.delimiter_of(file)
     if not first.strip():
         raise InvalidArgument("file", str(file), "must be a file whose first line names the columns")
     names = _fields(first, delimiter)
+    alike = [name for name in names if name.lower() == column.lower()]
+    if column not in names and len(alike) == 1:
+        return names.index(alike[0]), len(names)
     if column not in names:
         # Not listing them: without a header the first line would be a record.
         accepted = f"must be a name from the first line of {file.name} (separated by {delimiter!r})"
         raise InvalidArgument("column", column, accepted)
     return names.index(column), len(names)
-
-
-def _text(file: Path, column: str, delimiter: str, empty: bool) -> Masked:
-    values = _column_of(file, column, delimiter, _entry, _floats, empty=empty)
-    return np.ma.MaskedArray(values, np.isnan(values))
 
 
 def _floats(entries: Iterator[float]) -> NDArray[np.float64]:
@@ -134,17 +149,17 @@ def _floats(entries: Iterator[float]) -> NDArray[np.float64]:
 def _column_of(
     file: Path,
     column: str,
-    delimiter: str,
+    layout: TextLayout,
     entry: Callable[[list[str], int], Entry],
     collected: Callable[[Iterator[Entry]], Collected],
     *,
     empty: bool = False,
 ) -> Collected:
     """One entry of each line."""
-    place, width = _place(file, column, header(file), delimiter)
+    (place, width), delimiter = _place(file, column, layout), layout.delimiter_of(file)
     values = None
     with contextlib.suppress(*UNREADABLE):
-        lines = (line for line in records(file) if width == 1 or line)
+        lines = (line for line in records(file, layout) if width == 1 or line)
         values = collected(entry(_fields(line, delimiter), place) for line in lines)
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
@@ -164,6 +179,11 @@ def _fields(line: str, delimiter: str) -> list[str]:
 def _entry(fields: list[str], place: int) -> float:
     """A number, true or false as 1 or 0, anything else as missing."""
     return _number(fields[place]) if place < len(fields) else math.nan
+
+
+def _written_entry(written: NumberFormat, fields: list[str], place: int) -> float:
+    """A number in a declared format, anything else as missing."""
+    return written.number(fields[place]) if place < len(fields) else math.nan
 
 
 def _text_entry(fields: list[str], place: int) -> str | None:

@@ -167,7 +167,7 @@ def _pair(bounds: Iterable[Number] | Number | None) -> tuple[Fraction, Fraction]
         ends = exact(lower, "bounds"), exact(upper, "bounds")
     except InvalidArgument:
         if isinstance(lower, datetime.date):
-            accepted = "must be numbers here; for dates open the data with columns={name: dither.Date(...)}"
+            accepted = "must be numbers here, or two dates, for questions about one column of them"
         raise InvalidArgument("bounds", (lower, upper), accepted) from None
     if not ends[0] < ends[1]:
         raise InvalidArgument("bounds", (lower, upper), accepted)

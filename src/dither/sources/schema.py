@@ -10,6 +10,7 @@ from dither.errors import InvalidArgument, suggested
 from dither.numbers import Number, exact, plain
 from dither.plain import Json
 from dither.privacy import Budget, Neighbours, Relation
+from dither.sources.lines import USUAL, TextLayout
 from dither.sources.types import Boolean, Category, ColumnType, Measured
 
 PRIVATE = "private"
@@ -58,6 +59,8 @@ class Schema:
     """What is publicly known of columns: their shape and its parameters.  For quotes only; no answer depends on it."""
     folder: str | None = field(default=None, compare=False)
     """Where relative paths start: the folder of the schema file."""
+    layout: TextLayout = field(default=USUAL, kw_only=True)
+    """How a text file is laid out: delimiter, lines before the header, encoding."""
     version: int = field(default=VERSIONS[-1], kw_only=True, compare=False)
     """Which reading of schema files it was written for; 1 is that of dither 0.1.0."""
 

@@ -6,6 +6,7 @@ Numbers stay the decimals that were written.  The keys are explained in docs/sch
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import re
 import tomllib
@@ -25,6 +26,7 @@ from dither.errors import InvalidArgument, InvalidText, suggested
 from dither.plain import Json
 from dither.privacy import Budget
 from dither.sources.graph_schema import GraphSchema
+from dither.sources.lines import TextLayout
 from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, VERSIONS, Schema
 from dither.sources.schema_models import (
     NO_COLUMN,
@@ -44,6 +46,7 @@ LONGEST = 8_000_000
 """A longer file is no schema."""
 VERSION = VERSIONS[-1]
 """What new schema files say."""
+_LAYOUT = tuple(one.name for one in dataclasses.fields(TextLayout))
 _ANY_OPTION = ("type", "bounds", "step", "nulls", "format", "values")
 _MISSING = {
     "bounds": "bounds are missing: a public range, known without looking at the data",
@@ -117,7 +120,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
         "table": schema.table,
         "engine": schema.engine,
     }
-    dataset |= {"rows": schema.rows}
+    dataset |= {"rows": schema.rows, **schema.layout.options}
     if schema.unit is not None:
         dataset |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
     parts = [head, _section("dataset", dataset), *_written_budget(schema)]
@@ -250,7 +253,8 @@ class _SchemaReader:
         priors = {one: given_fields(prior) for one, prior in file.priors.items()}
         given = {"name": name, "rows": PRIVATE, **given_fields(file.dataset), **self._budget(file.budget)}
         with self._pointing({key: ("dataset", key) for key in given}):
-            return Schema(columns=columns, folder=folder, priors=priors, version=file.version, **given)
+            layout = TextLayout(**{one: given.pop(one) for one in _LAYOUT if one in given})
+            return Schema(columns=columns, folder=folder, priors=priors, version=file.version, layout=layout, **given)
 
     def graph(self, name: str, folder: str | None) -> GraphSchema:
         """Everything that a file with a [graph] section says."""

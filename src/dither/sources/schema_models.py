@@ -211,6 +211,9 @@ class DatasetSection(Model):
     rows: AsWritten = None
     unit: Quoted = None
     rows_per_unit: AsWritten = None
+    delimiter: AsWritten = None
+    skip_lines: AsWritten = None
+    encoding: AsWritten = None
 
 
 class GraphDataset(Model):

@@ -120,9 +120,18 @@ def parse_file_call(text: str, given: Mapping[str, Field], argument: str = "ques
     statement = _StatementReader(Words(text, argument), FILE, given=given).only_items()
     if len(statement.items) > 1:
         second = statement.items[1]
-        reason = "write one function here; several need a schema file, which dither register drafts"
+        reason = "write one function here; several need their columns declared"
         raise InvalidText(argument, statement.text, reason, second.start, second.end)
     return statement
+
+
+def file_calls(text: str, argument: str = "question") -> list[tuple[str, ...]]:
+    """The columns of each call about a file.
+
+    >>> file_calls("median(pay), covariance(pay, age)")
+    [('pay',), ('pay', 'age')]
+    """
+    return [item.columns for item in _StatementReader(Words(text, argument), FILE).only_items().items]
 
 
 class _StatementReader:

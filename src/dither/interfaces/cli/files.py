@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import AskCommandOptions, refuse
+from dither.interfaces.cli.options import AskCommandOptions, layout_of, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
-from dither.interfaces.cli.tables import is_select
+from dither.interfaces.cli.register import formats_of
+from dither.interfaces.cli.tables import answered_by, is_select
 
 if TYPE_CHECKING:
     from dither.release import Release
+    from dither.sources.types import ColumnType
     from dither.sql.calls import Field
 
 
@@ -22,26 +24,23 @@ def ask_file(
     file: Path, question: str, *, plot: Path | None, as_json: bool, **options: Unpack[AskCommandOptions]
 ) -> None:
     """Answer one call about columns of a CSV or Parquet file; nothing keeps account of what is spent."""
-    why = "is for a schema file, which dither register drafts: leave it out"
-    refuse(options, ("where", "by", "weights", "ledger", "again"), why)
+    refuse(options, ("ledger", "again"), "is for a schema file, which dither register drafts: leave it out")
     from dither.answer import answer, released
     from dither.privacy import Neighbours
     from dither.queries.plan import Options
     from dither.queries.registry import entry_of
     from dither.session.reading import PublicCount
     from dither.session.statements import named
-    from dither.sources.files import file_rows, read_file_column, read_file_entries
-    from dither.sql.statement import parse_file_call
+    from dither.sources.files import file_rows
+    from dither.sql.statement import file_calls, parse_file_call
 
     # Everything that is public is checked before the file is opened; what is paid for must not be lost.
     if plot is not None:
         check_picture(plot)
-    if is_select(question):
-        raise InvalidArgument(
-            "question",
-            question,
-            "SQL needs a schema file, which dither register drafts; without one, ask one call such as median(column)",
-        )
+    declares = any(options[name] for name in ("where", "by", "columns", "weights"))
+    if declares or is_select(question) or len(file_calls(question)) > 1:
+        _ask_declared(file, question, options, plot=plot, as_json=as_json)
+        return
     statement = parse_file_call(question, _fields(options))
     item = statement.items[0]
     asked = Options.asked(
@@ -54,12 +53,86 @@ def ask_file(
     entry = entry_of(item.query)
     if not item.columns:
         rows = PublicCount(item.query.label, Neighbours.CHANGE_ONE)
-        _show(released(rows, rows.run(file_rows(file))), plot=plot, as_json=as_json)
+        _show(released(rows, rows.run(file_rows(file, layout=layout_of(options)))), plot=plot, as_json=as_json)
         return
-    read = read_file_entries if entry.any_type(item.query) else read_file_column
-    columns = {name: read(file, name) for name in item.columns}
+    columns = {name: _read(file, name, options, any_type=entry.any_type(item.query)) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
+    if not as_json:
+        _say_clamped(options)
+
+
+def _read(file: Path, name: str, options: AskCommandOptions, *, any_type: bool) -> Any:  # numbers, or entries
+    """One column of a file, as its layout and the format of numbers say."""
+    from dither.sources.files import read_file_column, read_file_entries
+    from dither.sources.formats import NumberFormat
+
+    layout = layout_of(options)
+    if any_type:
+        return read_file_entries(file, name, layout=layout)
+    written = formats_of(options["format_"], {name: ""})
+    said = written.get(name, written.get(""))
+    return read_file_column(file, name, layout=layout, written=None if said is None else NumberFormat.of(said))
+
+
+def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot: Path | None, as_json: bool) -> None:
+    """Answer SQL or calls about columns that flags declare: a session of the file, whose rows are a public number."""
+    from dither.ledger import MemoryLedger
+    from dither.privacy import Budget
+    from dither.release import Release, Releases
+    from dither.session.session import Session
+    from dither.sources.engines.factory import engine_of
+    from dither.sources.files import file_rows
+    from dither.sources.schema import Schema
+
+    layout = layout_of(options)
+    opened = engine_of(str(file), layout=layout)
+    columns = _declared(question, options, opened.stored_types())
+    opened.close()
+    amounts: Any = (number("epsilon", options["epsilon"]), number("delta", options["delta"]))  # it takes decimals
+    rows = file_rows(file, layout=layout)
+    schema = Schema(str(file), columns, file.name.partition(".")[0], rows, budget=Budget(*amounts), layout=layout)
+    with Session(schema, ledger=MemoryLedger()) as session:
+        answered = answered_by(session, question, options)
+    releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
+    if as_json:
+        click.echo(json.dumps({"dataset": schema.name, **releases.to_dict()}))
+    else:
+        show(releases)
+        _say_clamped(options)
+    if plot is not None:
+        answered.plot().figure.savefig(plot)
+
+
+def _declared(question: str, options: AskCommandOptions, stored_types: dict[str, str]) -> dict[str, ColumnType]:
+    """The columns that --column declares; those of a call that it does not are numbers between --bounds."""
+    from dither.interfaces.cli.register import column_type, declared_columns
+    from dither.sql.statement import file_calls
+
+    nulls = {} if options["nulls"] is None else dict.fromkeys(stored_types, options["nulls"])
+    columns = declared_columns(options["columns"], stored_types, nulls, options["format_"])
+    written = formats_of(options["format_"], stored_types)
+    asked = [] if is_select(question) else [name for each in file_calls(question) for name in each]
+    folded = {name.lower(): name for name in stored_types}
+    left = [name for one in asked if (name := folded.get(one.lower(), one)) not in columns]
+    if not options["bounds"] and left:
+        wanted = f"is not declared: pass --column {left[0]}=real:LOWER:UPPER, or --bounds"
+        raise InvalidArgument("column", left[0], wanted)
+    for place, name in enumerate(dict.fromkeys(left)):
+        lower, upper = options["bounds"][min(place, len(options["bounds"]) - 1)]
+        payload = ":".join(["real", lower, upper, *([] if options["step"] is None else [options["step"]])])
+        said = written.get(name, written.get(""))
+        columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
+    return columns
+
+
+def _say_clamped(options: AskCommandOptions) -> None:
+    """What becomes of values outside the bounds: an answer is about the clamped ones."""
+    from dither.release import formatted
+
+    for pair in dict.fromkeys(options["bounds"]):
+        low, high = (formatted(float(end)) for end in pair)
+        click.echo(f"values outside {low} .. {high} are clamped; quality(column) says how many are")
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:

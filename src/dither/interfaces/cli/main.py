@@ -13,7 +13,13 @@ import click
 from dither.errors import DitherError, NotInstalled
 from dither.interfaces.cli.access_tokens import tokens
 from dither.interfaces.cli.ledger import ledger
-from dither.interfaces.cli.options import AskCommandOptions, mechanism_option, noise_option
+from dither.interfaces.cli.options import (
+    AskCommandOptions,
+    column_option,
+    layout_options,
+    mechanism_option,
+    noise_option,
+)
 from dither.interfaces.cli.output import show
 from dither.interfaces.cli.quote import quote
 from dither.interfaces.cli.register import register
@@ -85,7 +91,18 @@ main.add_command(run)
 main.add_command(clusters)
 
 
-@main.command()
+class _AskCommand(click.Command):
+    """Takes ``--bounds 0,50000`` for two numbers: otherwise the next option would be the second."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        split: list[str] = []
+        for place, one in enumerate(args):
+            pair = one.split(",") if place and args[place - 1] == "--bounds" else []
+            split += pair if len(pair) == 2 and all(pair) else [one]
+        return super().parse_args(ctx, split)
+
+
+@main.command(cls=_AskCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("question")
 @click.option(
@@ -105,9 +122,11 @@ main.add_command(clusters)
 )
 @click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
 @click.option("--nulls", default=None, help='Missing values: "lower", "upper", a number, or "drop".')
-@click.option("--where", default=None, help="With a schema: which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
-@click.option("--by", multiple=True, metavar="COLUMN", help="With a schema: one answer for each declared value.")
-@click.option("--weights", default=None, help="With a schema: shares of several queries, e.g. 2,1 or name=2.")
+@column_option
+@layout_options
+@click.option("--where", default=None, help="Which rows, by declared columns, e.g. \"year = 2014 AND job = 'nurse'\".")
+@click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each value of a declared column.")
+@click.option("--weights", default=None, help="Shares of several queries, e.g. 2,1 or name=2.")
 @click.option("--ledger", default=None, help="With a schema: where charges are kept; by default beside the schema.")
 @click.option("--again", is_flag=True, help="With a schema: pay for a new answer to a question answered before.")
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
@@ -132,11 +151,13 @@ def ask(
     has commas or brackets; of a graph triangles(), kstars(2), mst_cost(). docs/sql.md lists all. In a CSV true and
     false count as 1 and 0, and whatever is not a number as missing; the first line names the columns.
 
-    Of a schema (see dither register) QUESTION is SQL, or a list of calls; its budget pays for the answers.
+    Filters, groups, SQL and several calls need the columns declared: by --column, or in a schema (see dither register),
+    whose budget then pays for the answers.
 
     \b
     dither ask pay.parquet 'median(total_pay)' --bounds 0 600000 --epsilon 0.5
     dither ask pay.csv 'covariance(age, pay)' --bounds 0 120 --bounds 0 600000 --epsilon 1
+    dither ask pay.csv 'median(pay)' --bounds 0 600000 --by job --column job=category:clerk:nurse --epsilon 1
     dither ask payroll.toml 'median(total_pay)' --where 'year = 2014' --by job --epsilon 0.5
     dither ask payroll.toml 'SELECT job, avg(total_pay), count(*) FROM payroll GROUP BY job' --epsilon 0.5
     dither ask payroll 'SELECT median(total_pay) FROM payroll' --epsilon 0.5 --server https://curator.example

@@ -17,6 +17,7 @@ from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dither.quotes.priors import Prior
+    from dither.sources.lines import TextLayout
     from dither.typing import AggregatorName, MechanismName, NoiseName, SamplingName
 
 P = ParamSpec("P")
@@ -30,8 +31,19 @@ class Selecting(TypedDict):
     by: tuple[str, ...]
 
 
-class AskCommandOptions(Selecting):
+class LayoutOptions(TypedDict):
+    """How a text file is laid out, and how its values are written."""
+
+    format_: tuple[str, ...]
+    delimiter: str | None
+    skip_lines: int | None
+    encoding: str | None
+
+
+class AskCommandOptions(Selecting, LayoutOptions):
     """What ``dither ask`` takes beside the file, the question and how the answer is shown."""
+
+    columns: tuple[str, ...]
 
     bounds: tuple[tuple[str, str], ...]
     epsilon: str
@@ -127,7 +139,7 @@ class RunOptions(CommonOptions):
     argument: tuple[str, ...]
 
 
-class RegisterFlags(TypedDict):
+class RegisterFlags(LayoutOptions):
     """What ``dither register`` is told about columns, people and the budget."""
 
     columns: tuple[str, ...]
@@ -152,6 +164,38 @@ def refuse(
     for name in names:
         if options[name] or (empty and options[name] is not None):
             raise InvalidArgument(name, str(options[name]) if as_text else options[name], why)
+
+
+OF_FILES = ("columns", "format_", "delimiter", "skip_lines", "encoding")
+"""Options that say what a schema file says."""
+
+
+def column_option(command: Callable[P, R]) -> Callable[P, R]:
+    """What is declared about a column, in one flag."""
+    return click.option(
+        "--column", "columns", multiple=True, metavar="NAME=TYPE[:LOWER:UPPER[:STEP]]", help="Declare a column."
+    )(command)
+
+
+def layout_options(command: Callable[P, R]) -> Callable[P, R]:
+    """How a text file is laid out, and how its values are written."""
+    written = "How 1234.56 is written, such as 1.234,56, or a date, such as %d.%m.%Y; for one column NAME=FORMAT."
+    for option in (
+        click.option("--encoding", default=None, help="Of a text file, such as latin-1; UTF-8 by default."),
+        click.option("--skip-lines", type=int, default=None, help="Lines before the one that names the columns."),
+        click.option("--delimiter", default=None, help="Between fields; by default as in the header."),
+        click.option("--format", "format_", multiple=True, metavar="[NAME=]FORMAT", help=written),
+    ):
+        command = option(command)
+    return command
+
+
+def layout_of(options: LayoutOptions) -> TextLayout:
+    """The declared layout of a text file."""
+    from dither.sources.lines import TextLayout
+
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(options["delimiter"] or "", options["delimiter"])
+    return TextLayout(delimiter, options["skip_lines"] or 0, options["encoding"] or "utf-8")
 
 
 def mechanism_option(command: Callable[P, R]) -> Callable[P, R]:

@@ -103,10 +103,23 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
         console.print("[dim]the privacy loss of a question covers all of its groups together[/dim]")
+    _say_one_by_one(console, releases, level)
     missing = [r.missing for r in releases if r.missing is not None]
     if missing:
         note = ", ".join(sorted({formatted_all(one) for one in missing}))
         console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
+
+
+def _say_one_by_one(console: Console, releases: Sequence[Release], level: float | None) -> None:
+    """Where there are several intervals: that each holds by itself, and what to ask for to have all of them at once."""
+    grouped = [one for one in releases if one.group and one.interval is not None]
+    if len(grouped) < 2 or level is None or not 0 < level < 1:
+        return
+    together = 1 - (1 - level) / len(grouped)
+    console.print(
+        f"[dim]each interval holds by itself with {level:.0%}: of {len(grouped)} some may miss; "
+        f"with --confidence {together:.6g} all hold at once with {level:.0%}[/dim]"
+    )
 
 
 def _least_width(console: Console, table: Table, labels: list[str], releases: Sequence[Release]) -> int:

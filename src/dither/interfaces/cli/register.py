@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import RegisterFlags
+from dither.interfaces.cli.options import RegisterFlags, column_option, layout_of, layout_options
 from dither.interfaces.cli.output import number
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Draft:
     name: str
     table: str | None
     engine: str | None
+    layout: dict[str, str | int] = field(default_factory=dict)
     columns: dict[str, ColumnType] = field(default_factory=dict)
     rows: int | str = "private"
     unit: str | None = None
@@ -77,6 +78,7 @@ class Draft:
             f"source = {written(self.source)}",
         ]
         lines += [f"{key} = {written(one)}" for key, one in (("table", self.table), ("engine", self.engine)) if one]
+        lines += [f"{key} = {written(one)}" for key, one in self.layout.items()]
         of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
         lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
         if self.unit is not None:
@@ -102,7 +104,8 @@ class Draft:
 @click.command()
 @click.argument("data")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The schema file to write (.toml).")
-@click.option("--column", "columns", multiple=True, metavar="NAME=TYPE[:LOWER:UPPER[:STEP]]", help="Declare a column.")
+@column_option
+@layout_options
 @click.option("--nulls", multiple=True, metavar="NAME=POLICY", help="lower, upper, drop or a value; repeatable.")
 @click.option("--rows", default=None, metavar="N|private|count", help="Rows, if public; count counts them.")
 @click.option("--unit", default=None, metavar="COLUMN", help="The column that tells people apart.")
@@ -141,8 +144,9 @@ def register(
 
     _check_place(out, force)
     source = _source(data, out)
-    opened = engine_of(source, table=table, engine=engine, folder=str(out.absolute().parent))
-    draft = Draft(source, opened.stored_types(), name or out.stem, table, engine)
+    layout = layout_of(flags)
+    opened = engine_of(source, table=table, engine=engine, folder=str(out.absolute().parent), layout=layout)
+    draft = Draft(source, opened.stored_types(), name or out.stem, table, engine, layout.options)
     _declare(draft, opened, flags)
     talking = sys.stdin.isatty() and not as_json if interactive is None else interactive
     if not as_json:
@@ -189,11 +193,40 @@ def _source(data: str, out: Path) -> str:
 # --- flags ---------------------------------------------------------------------------------------------
 
 
+def declared_columns(
+    specs: Sequence[str], stored_types: Mapping[str, str], nulls: dict[str, str], formats: Sequence[str]
+) -> dict[str, ColumnType]:
+    """The columns that flags declare; a format without a name is that of all numbers, or of all dates."""
+    written = formats_of(formats, stored_types)
+    found = {}
+    for spec in specs:
+        name, payload = _named(spec, stored_types, "column", _FORM)
+        usual = usual_format(written, payload.partition(":")[0])
+        found[name] = column_type(payload, spec, nulls.pop(name, None), written.pop(name, usual))
+    for name in written:
+        if name not in ("", "%"):
+            raise InvalidArgument("format", name, "must be a column that is declared with --column")
+    return found
+
+
+def formats_of(formats: Sequence[str], stored_types: Mapping[str, str]) -> dict[str, str]:
+    """Formats by the names of columns; "" has that of all other numbers, "%" that of all other dates."""
+    found = {}
+    for spec in formats:
+        fitting = [name for name in stored_types if spec.startswith(f"{name}=")]
+        name = max(fitting, key=len, default="%" if "%" in spec and "1234" not in spec else "")
+        found[name] = spec[len(name) + 1 :] if fitting else spec
+    return found
+
+
+def usual_format(written: Mapping[str, str], type_name: str) -> str | None:
+    """The format of all columns of a type."""
+    return written.get("%" if type_name == "date" else "") if type_name not in ("boolean", "category") else None
+
+
 def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     nulls = dict(_named(spec, draft.stored_types, "nulls", "must be written NAME=lower") for spec in flags["nulls"])
-    for spec in flags["columns"]:
-        name, payload = _named(spec, draft.stored_types, "column", _FORM)
-        draft.columns[name] = column_type(payload, spec, nulls.pop(name, None))
+    draft.columns |= declared_columns(flags["columns"], draft.stored_types, nulls, flags["format_"])
     for name in nulls:
         raise InvalidArgument("nulls", name, "must be a column that is declared with --column")
     if flags["rows"] is not None:
@@ -216,7 +249,7 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
         Budget(draft.epsilon, draft.delta or 0)
 
 
-def _named(spec: str, stored_types: dict[str, str], argument: str, accepted: str) -> tuple[str, str]:
+def _named(spec: str, stored_types: Mapping[str, str], argument: str, accepted: str) -> tuple[str, str]:
     """Split NAME=REST at the name of a column; names may contain any sign."""
     fitting = [name for name in stored_types if spec.startswith(f"{name}=")]
     if not fitting:
@@ -228,7 +261,7 @@ def _named(spec: str, stored_types: dict[str, str], argument: str, accepted: str
     return name, spec[len(name) + 1 :]
 
 
-def column_type(payload: str, spec: str, nulls: str | None = None) -> ColumnType:
+def column_type(payload: str, spec: str, nulls: str | None = None, written: str | None = None) -> ColumnType:
     """The type that a flag describes.
 
     >>> column_type("real:0:600000", "pay=real:0:600000")
@@ -241,6 +274,10 @@ def column_type(payload: str, spec: str, nulls: str | None = None) -> ColumnType
     if type_name not in types:
         raise InvalidArgument("column", spec, _FORM)
     options: dict[str, str | bool | Decimal] = {}
+    if written is not None:
+        if type_name in ("boolean", "category"):
+            raise InvalidArgument("format", written, f"is for numbers and dates, not for {type_name}: leave it out")
+        options["format"] = written
     if nulls is not None and type_name != "category":
         plain = nulls in ("lower", "upper", "drop") or type_name == "date"
         options["nulls"] = nulls if plain else _truth(nulls) if type_name == "boolean" else number("nulls", nulls)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import AskCommandOptions, QuoteArguments, QuoteCommandOptions, refuse
+from dither.interfaces.cli.options import OF_FILES, AskCommandOptions, QuoteArguments, QuoteCommandOptions, refuse
 from dither.interfaces.cli.output import check_picture, number, show
 from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
 
@@ -35,7 +35,8 @@ def ask_server(
 
     if plot is not None:
         check_picture(plot)
-    refuse(options, ("bounds", "step", "nulls", "ledger"), "is declared in the server's schema: leave it out")
+    declared = ("bounds", "step", "nulls", "ledger", *OF_FILES)
+    refuse(options, declared, "is declared in the server's schema: leave it out")
     asked = asked_of(options)
     session = _session_for(url, token, dataset, question, options)
     answered = session.sql(_statement(question, dataset, options), **asked)

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import AskCommandOptions, QuoteCommandOptions, StatementArguments, refuse
+from dither.interfaces.cli.options import OF_FILES, AskCommandOptions, QuoteCommandOptions, StatementArguments, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from dither.release import Answered
     from dither.session.account import Account
+    from dither.session.session import Session
     from dither.sources.graph_schema import GraphSchema
     from dither.sources.schema import Schema
     from dither.sql.statement import Statement
@@ -30,30 +32,15 @@ def ask_dataset(
 ) -> None:
     """Answer a question in SQL, or the list of a SELECT with --where and --by, out of the dataset's budget."""
     import dither as dt
-    from dither.privacy import Loss
     from dither.release import Release, Releases
 
     if plot is not None:
         check_picture(plot)
-    refuse(options, ("bounds", "step", "nulls"), "is declared in the schema file: leave it out")
+    refuse(options, ("bounds", "step", "nulls", *OF_FILES), "is declared in the schema file: leave it out")
     if options["by"] and len(set(options["by"])) != len(options["by"]):
         raise InvalidArgument("by", list(options["by"]), "must name different columns")
-    asked = asked_of(options)
     with dt.open(file, ledger=options["ledger"]) as session:
-        with warnings.catch_warnings(record=True) as noted:
-            warnings.simplefilter("always", UserWarning)
-            statement = statement_of(question, session.schema, options)
-            plans = session._plans_of(
-                statement,
-                Loss.asked(asked["epsilon"], asked["delta"]),
-                asked["weights"],
-                mechanism=asked["mechanism"],
-                noise=asked["noise"],
-                confidence=asked["confidence"],
-            )
-            answered = session._answer_statement(statement, plans, again=asked["again"])
-        for one in noted:
-            click.secho(f"note: {one.message}", fg="yellow", err=True)
+        answered = answered_by(session, question, options)
         account = session.budget
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
     if as_json:
@@ -63,6 +50,28 @@ def ask_dataset(
         click.echo(str(account))
     if plot is not None:
         answered.plot().figure.savefig(plot)
+
+
+def answered_by(session: Session, question: str, options: AskCommandOptions) -> Answered:
+    """The answers of a session to SQL, or to a list of calls."""
+    from dither.privacy import Loss
+
+    asked = asked_of(options)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always", UserWarning)
+        statement = statement_of(question, session.schema, options)
+        plans = session._plans_of(
+            statement,
+            Loss.asked(asked["epsilon"], asked["delta"]),
+            asked["weights"],
+            mechanism=asked["mechanism"],
+            noise=asked["noise"],
+            confidence=asked["confidence"],
+        )
+        answered = session._answer_statement(statement, plans, again=asked["again"])
+    for one in noted:
+        click.secho(f"note: {one.message}", fg="yellow", err=True)
+    return answered
 
 
 def statement_of(

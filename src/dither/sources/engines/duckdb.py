@@ -29,7 +29,7 @@ from dither.sources.engines.engine import (
 from dither.sources.files import state_of_file
 from dither.sources.formats import DateFormat
 from dither.sources.frames import TableLike, readable
-from dither.sources.lines import batches, header, inner_suffix
+from dither.sources.lines import DELIMITERS, USUAL, TextLayout, batches, header, inner_suffix
 from dither.sources.predicates import literal
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ _STORED_TYPES = (
     | {"UUID": "text", "DATE": "date", "TIMESTAMP": "date", "TIMESTAMP_NS": "date", "TIMESTAMP_MS": "date"}
     | {"TIMESTAMP_S": "date", "TIMESTAMP WITH TIME ZONE": "date"}
 )
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
-_SPLITTERS = {".csv": "comma_fields", ".tsv": "tab_fields"}
 _BATCH = 1 << 16
 _LINES = "dither_lines"
 _SWITCHED_OFF = ("statistics_propagation", "row_group_pruner", "join_filter_pushdown", "filter_pushdown")
@@ -74,15 +72,12 @@ _OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMM
 _MACROS = (
     """CREATE MACRO unquoted(f) AS CASE WHEN starts_with(f, '"') AND ends_with(f, '"') AND length(f) > 1
        THEN replace(substr(f, 2, length(f) - 2), '""', '"') ELSE f END""",
-    """CREATE MACRO comma_fields(line) AS CASE WHEN contains(line, '"') THEN list_transform(
-       regexp_extract_all(line, '(?:^|,)("(?:[^"]|"")*"|[^,]*)', 1), lambda f: unquoted(f))
-       ELSE string_split(line, ',') END""",
-    """CREATE MACRO tab_fields(line) AS CASE WHEN contains(line, '"') THEN list_transform(
-       regexp_extract_all(line, '(?:^|\t)("(?:[^"]|"")*"|[^\t]*)', 1), lambda f: unquoted(f))
-       ELSE string_split(line, '\t') END""",
+    """CREATE MACRO split_fields(line) AS CASE WHEN contains(line, '"') THEN list_transform(
+       regexp_extract_all(line, '(?:^|[{0}])("(?:[^"]|"")*"|[^{0}]*)', 1), lambda f: unquoted(f))
+       ELSE string_split(line, '{0}') END""",
     "CREATE MACRO field(fields, place) AS nullif(fields[place], '')",
 )
-FILES = (*_DELIMITERS, *_PARQUET, *_DATABASES)
+FILES = (*DELIMITERS, *_PARQUET, *_DATABASES)
 
 
 class DuckDB(Engine):
@@ -94,12 +89,20 @@ class DuckDB(Engine):
     @property
     def casts_text(self) -> bool:
         # A CSV has nothing but texts; elsewhere a text is what its owner meant.
-        return self._file is not None and inner_suffix(self._file) in _DELIMITERS
+        return self._file is not None and inner_suffix(self._file) in DELIMITERS
 
-    def __init__(self, source: TableLike | Path, table: str | None = None, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        source: TableLike | Path,
+        table: str | None = None,
+        *,
+        threads: int | None = None,
+        layout: TextLayout = USUAL,
+    ) -> None:
         import duckdb  # noqa: PLC0415  (slow to load)
 
         self._errors = duckdb.Error
+        self._layout = layout
         self._file: Path | None = None
         if isinstance(source, (str, Path)):
             self._file = Path(source)
@@ -169,13 +172,14 @@ class DuckDB(Engine):
             # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
             options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))
+        delimiter = self._layout.delimiter_of(self._file)
         for macro in _MACROS:
-            self._connection.execute(macro)
-        return _csv_table(self._file)
+            self._connection.execute(macro.replace("{0}", delimiter))
+        return _csv_table(csv_names(self._file, self._layout))
 
     def _described(self) -> dict[str, str]:
         if self.casts_text and self._file is not None:
-            return dict.fromkeys(csv_names(self._file, _DELIMITERS[inner_suffix(self._file)]), "text")
+            return dict.fromkeys(csv_names(self._file, self._layout), "text")
         described = None
         with contextlib.suppress(self._errors):
             described = self._connection.sql(self.sql(exp.select("*").from_(self._table.copy())))
@@ -245,7 +249,7 @@ class DuckDB(Engine):
         return sampled.subquery("source")
 
     def estimated_rows(self) -> int:
-        if self._file is not None and inner_suffix(self._file) in _DELIMITERS:
+        if self._file is not None and inner_suffix(self._file) in DELIMITERS:
             # Counting the lines of a CSV costs as much as reading it.
             return max(self._file.stat().st_size // 64, 1)
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
@@ -253,7 +257,7 @@ class DuckDB(Engine):
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """The connection, with the lines of a text file from the first."""
         if self.casts_text and self._file is not None:
-            self._connection.register(_LINES, batches(self._file))
+            self._connection.register(_LINES, batches(self._file, self._layout))
         return self._connection
 
     def rows(self, query: exp.Select) -> list[Row]:
@@ -355,14 +359,12 @@ def _option(name: str, value: exp.Expr) -> exp.Expr:
     return exp.PropertyEQ(this=exp.to_identifier(name), expression=value)
 
 
-def _csv_table(file: Path) -> exp.Expr:
-    """The fields of every line, named by the first line; an empty field is missing.
+def _csv_table(names: list[str]) -> exp.Expr:
+    """The fields of every line, by the names in the header; an empty field is missing.
 
     An empty line is a record without a value where there is one column, else it is none.
     """
-    suffix = inner_suffix(file)
-    names = csv_names(file, _DELIMITERS[suffix])
-    split = exp.Anonymous(this=_SPLITTERS[suffix], expressions=[exp.column("line")])
+    split = exp.Anonymous(this="split_fields", expressions=[exp.column("line")])
     lines = exp.select(exp.alias_(split, "fields")).from_(_LINES)
     if len(names) > 1:
         lines = lines.where("line <> ''")
@@ -375,11 +377,11 @@ def _csv_table(file: Path) -> exp.Expr:
     return exp.select(*fields).from_(lines.subquery("lines")).subquery("source")
 
 
-def csv_names(file: Path, delimiter: str) -> list[str]:
-    """The names in the first line."""
+def csv_names(file: Path, layout: TextLayout = USUAL) -> list[str]:
+    """The names in the first line, or in the first behind those that are skipped."""
     names: list[str] = []
     with contextlib.suppress(csv.Error):
-        names = next(csv.reader([header(file)], delimiter=delimiter), [])
+        names = next(csv.reader([header(file, layout)], delimiter=layout.delimiter_of(file)), [])
     if not names or len(set(names)) != len(names) or not all(names):
         raise InvalidData(f"{file.name}: the first line must name every column once; nothing was charged")
     return [str(name) for name in names]

@@ -11,6 +11,7 @@ from typing import Any
 
 from dither.errors import InvalidArgument
 from dither.sources.engines.engine import Engine
+from dither.sources.lines import USUAL, TextLayout
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, ColumnType
 
@@ -58,7 +59,12 @@ def _engine(schema: Schema) -> Engine:
     entry = ENGINES[name]
     if entry.reads_files and isinstance(source, (str, Path)) and schema.folder is not None:
         source = Path(schema.folder) / source
-    opened: Engine = getattr(importlib.import_module(f"{__package__}.{name}"), entry.class_name)(source, schema.table)
+    if schema.layout != USUAL and not (entry.reads_files and isinstance(source, (str, Path))):
+        first = next(iter(schema.layout.options))
+        raise InvalidArgument(first, schema.layout.options[first], "is for text files: leave it out")
+    options = {"layout": schema.layout} if entry.reads_files else {}
+    made = getattr(importlib.import_module(f"{__package__}.{name}"), entry.class_name)
+    opened: Engine = made(source, schema.table, **options)
     return opened
 
 
@@ -123,6 +129,14 @@ def _of_texts(declared: ColumnType) -> str:
 
 
 # source: a path, an address, or a frame of any library
-def engine_of(source: Any, *, table: str | None = None, engine: str | None = None, folder: str | None = None) -> Engine:
+def engine_of(
+    source: Any,
+    *,
+    table: str | None = None,
+    engine: str | None = None,
+    folder: str | None = None,
+    layout: TextLayout = USUAL,
+) -> Engine:
     """The engine of a source whose columns are not declared yet: for owners who draft a schema."""
-    return _engine(Schema(source, {"undeclared": Boolean()}, table=table, engine=engine, folder=folder))
+    undeclared = {"undeclared": Boolean()}
+    return _engine(Schema(source, undeclared, table=table, engine=engine, folder=folder, layout=layout))
