@@ -242,9 +242,12 @@ def test_the_number_of_adaptive_answers_within_a_budget():
 
 
 @settings(deadline=None)
-@given(st.integers(1, 10**10), st.integers(1, 10**18 - 1))
+@given(st.integers(1, 10**10), st.integers(1, 10**18 // 2))
 def test_the_greatest_rho_gives_the_budget(epsilon, slack):
-    """What the filter admits converts to at most d' at the budget's epsilon, and hardly more would."""
+    """What the filter admits converts to at most d' at the budget's epsilon, and hardly more would.
+
+    Above a half the best orders are closer to 1 than those that ``zcdp_delta`` tries.
+    """
     most = filters.most_rho(epsilon, slack)
     rho, e, d = Fraction(most, 10**18), Fraction(epsilon, 10**9), Fraction(slack, 10**18)
     if most and d < 1:
