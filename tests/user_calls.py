@@ -141,6 +141,7 @@ GIVEN = {
     "by": '"job"',
     "loss": "dt.Loss(0.1)",
     "losses": "[dt.Loss(0.1)]",
+    "event": "dt.to_dp_event([dt.Loss(0.1)])",
     "asked": "dt.Loss(0.1)",
     "left": "dt.Loss(0.1)",
     "budget": "dt.Budget(1.0)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ def rho_up(rho: Fraction | Ball) -> Fraction:
     return Fraction(whole, units)
 
 
+@functools.lru_cache(maxsize=4096)
 def any_pure_rho(epsilon: Fraction) -> Fraction:
     """The least rho that every epsilon-DP mechanism has, rounded up: ``epsilon tanh(epsilon / 2)``."""
     if epsilon == 0:

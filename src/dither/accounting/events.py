@@ -10,7 +10,7 @@ import importlib
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from dither.accounting import concentrated
 from dither.accounting.composition import HasLoss, listed_losses
@@ -19,9 +19,15 @@ from dither.errors import InvalidArgument
 from dither.numbers import Number, ball, float_up, precision
 from dither.privacy import Concentrated, Loss, rho_up
 
-DpEvent: TypeAlias = Any  # of an optional package
 MOST_EVENTS = 1_000_000
 """More releases than this are not listed one by one."""
+
+
+class DpEvent(Protocol):
+    """What dp-accounting, which is optional, calls a DpEvent."""
+
+    def to_named_tuple(self) -> Any:  # a type of that package
+        """The same, to be written down."""
 
 
 def to_dp_event(losses: Iterable[Loss | HasLoss]) -> DpEvent:
@@ -31,6 +37,7 @@ def to_dp_event(losses: Iterable[Loss | HasLoss]) -> DpEvent:
     rounded up, so that no accountant counts less than was lost.
     """
     package = _package()
+    event: DpEvent
     counts: Counter[Fraction] = Counter()
     for place, loss in enumerate(listed_losses(losses)):
         own = loss.concentrated
@@ -38,9 +45,8 @@ def to_dp_event(losses: Iterable[Loss | HasLoss]) -> DpEvent:
             raise InvalidArgument(f"losses[{place}]", str(loss), "dp-accounting has no event for a loss with a delta")
         counts[own.rho] += 1
     events = [_repeated(package, package.ZCDpEvent(float_up(rho)), count) for rho, count in counts.items() if rho]
-    if not events:
-        return package.NoOpDpEvent()
-    return events[0] if len(events) == 1 else package.ComposedDpEvent(events)
+    event = package.ComposedDpEvent(events) if events else package.NoOpDpEvent()
+    return events[0] if len(events) == 1 else event
 
 
 def from_dp_event(event: DpEvent, *, delta: Number) -> list[Loss]:
@@ -103,7 +109,8 @@ def _binary(name: str, value: float, *, zero: bool = False) -> Fraction:
 
 
 def _repeated(package: Any, event: DpEvent, count: int) -> DpEvent:
-    return event if count == 1 else package.SelfComposedDpEvent(event, count)
+    repeated: DpEvent = event if count == 1 else package.SelfComposedDpEvent(event, count)
+    return repeated
 
 
 def _package() -> Any:

@@ -439,7 +439,17 @@ def _mechanism_checks(
     written = writable(audited.universe(True), law)
     without_delta = name == "worst_case" or law.loss(noise, EPSILON).is_pure
     if written and without_delta and is_listed(full_name(name, vector=law.vector), audited.universe(True)):
-        yield Check(audited.name, "exhaustive", lawful, label, noise, STATED, covers, "concentrated")
+        yield Check(
+            audited.name,
+            "exhaustive",
+            lawful,
+            label,
+            noise,
+            STATED,
+            covers,
+            "concentrated",
+            in_quick=noise in ("", "laplace"),
+        )
     if written:
         yield Check(audited.name, "exhaustive", exactly, label, noise, covers=covers, proof=law.proof)
         yield Check(audited.name, "exhaustive", compared, label, noise, LAW, covers, law.proof)

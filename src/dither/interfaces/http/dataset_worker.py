@@ -179,7 +179,8 @@ def _planned_here(source: GraphSource, plan: SessionPlan) -> SessionPlan:
     names = ("epsilon", "delta", "mechanism", "noise", "confidence")
     options = cast("AskOptions", {name: plan.asked[name] for name in names})
     planned_again = graph_plan(plan.query, source, **options)
-    if (planned_again.loss, planned_again.asked) != (plan.loss, plan.asked):
+    now, before = ((one.loss, one.loss.stated, one.asked) for one in (planned_again, plan))
+    if now != before:
         raise SourceFailed("the source has changed meanwhile; nothing was charged")
     return planned_again
 
