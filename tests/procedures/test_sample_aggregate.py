@@ -379,10 +379,10 @@ def test_a_quote_says_how_many_blocks_or_values_there_should_be():
     quoted = dt.quote(dt.Program(np.mean, bounds=(0, 100)), schema, epsilon=1.0)
     (advice,) = quoted.assumptions
     assert "125 blocks are too few" in advice
-    assert "take 265 blocks, or a step that leaves at most 6,107 values" in advice
+    assert "take 221 blocks, or a step that leaves at most 139,002 values" in advice
     assert advice in str(quoted)
     for better in (
-        dt.Program(np.mean, bounds=(0, 100), step=100 / 6_000),
-        dt.Program(np.mean, bounds=(0, 100), blocks=265),
+        dt.Program(np.mean, bounds=(0, 100), step=100 / 139_000),
+        dt.Program(np.mean, bounds=(0, 100), blocks=221),
     ):
         assert dt.quote(better, schema, epsilon=1.0).assumptions == ()
