@@ -68,3 +68,15 @@ def test_at_the_shell(server):
     assert json.loads(quoted.stdout)["epsilon"] == 0
     fresh = CliRunner().invoke(main, ["quote", "pay", *asked, "--again", "--json"])
     assert json.loads(fresh.stdout)["epsilon"] == 0.5
+
+
+def test_a_count_is_quoted_before_anything_was_asked(tmp_path):
+    """A schema file that was laid into the home has no account in the ledger yet, and so no histogram."""
+    one = CuratorProcess(with_dataset(tmp_path / "home", epsilon=100)).start()
+    try:
+        body = {"sql": "SELECT count(*) FROM pay WHERE job = 'nurse'", "epsilon": 0.5}
+        status, quoted, _ = one.call("POST", "/v1/datasets/pay/quote", body)
+        assert status == 200, quoted
+        assert quoted["epsilon"] == 0.5
+    finally:
+        one.stop()

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from dither.answer import released
-from dither.errors import DitherError
+from dither.errors import DitherError, UnknownDataset
 from dither.ledger.book import Ledger
 from dither.ledger.entries import Body, Entry, canonical
 from dither.mechanisms.noise_intervals import laplace_sum_half_width, laplace_sum_masses, missed_share
@@ -171,7 +171,10 @@ class StoredHistograms:
     def all(self) -> list[StoredHistogram]:
         """All of the present version of the data, oldest first."""
         with self._lock:
-            read = self._ledger.releases_of(self._dataset, Histogram.name, after=self._head)
+            try:
+                read = self._ledger.releases_of(self._dataset, Histogram.name, after=self._head)
+            except UnknownDataset:
+                return []  # its account is opened by the first question that is paid for
             if read.version != self._version:
                 self._known, self._version = [], read.version
             self._known = [*self._known, *(one for each in read.found for one in _histograms(*each))]
