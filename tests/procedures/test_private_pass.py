@@ -8,7 +8,7 @@ import pytest
 
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
-from dither.procedures.clusters import Space, plan_clusters, root_share
+from dither.procedures.clusters import Space, _moved_in, plan_clusters, root_share
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
 from dither.queries.clusters import KMeans
 
@@ -160,3 +160,10 @@ def test_intervals_cover_the_pass_without_noise():
         short += int((np.abs(truth - middle) > half / 2).sum())
     assert missed < 240
     assert short > 40
+
+
+def test_intervals_outside_of_the_cube_move_in():
+    """Centres without noise lie in it; whole lines stay, and no interval is left to be cut to a point."""
+    low, high = _moved_in(np.array([-0.5, 0.2, -np.inf, 1.1]), np.array([-0.3, 0.4, np.inf, 1.5]))
+    assert low == pytest.approx([-0.1, 0.2, -np.inf, 0.8])
+    assert high == pytest.approx([0.1, 0.4, np.inf, 1.2])

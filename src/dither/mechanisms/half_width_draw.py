@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -115,9 +115,9 @@ class HalfWidthDraw:
         farthest = max(above.top, -above.bottom, below.top, -below.bottom)
         reach = min(self._looked(len(nested), lean), target + farthest)
         first, last = target - reach, target + reach
-        ups = above.values(first, last)
-        downs = [-link for link in reversed(below.values(-last, -first))]
-        margins = [first - 1 + min(bisect_right(ups, upper), bisect_right(downs, -lower)) for lower, upper in nested]
+        kept_below = _changes_within(_mirrored(below), first, last)
+        kept_above = _changes_within(above, first, last)
+        margins = [min(kept_above(upper), kept_below(-lower)) for lower, upper in nested]
         costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
         return Candidates(nested, leaning(len(nested), lean), [min(cost, reach) for cost in costs])
 
@@ -132,6 +132,28 @@ class HalfWidthDraw:
         found = self.candidates(statistic, data, value)
         lengths = (upper - lower for lower, upper in found.nested)
         return math.fsum(chance * length for chance, length in zip(found.chances(self.rate), lengths, strict=True)) / 2
+
+
+def _mirrored(chain: ReachableValues) -> ReachableValues:
+    """The chain of the negative value."""
+    return ReachableValues(
+        lambda first, last: [-link for link in reversed(chain.values(-last, -first))], -chain.top, -chain.bottom
+    )
+
+
+def _changes_within(chain: ReachableValues, first: int, last: int) -> Callable[[int], int]:
+    """The most changes, of first to last, whose reach is at most an end; less than the first if there are none.
+
+    Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
+    """
+    start, stop = max(first, chain.bottom), min(last, chain.top)
+    links = chain.values(start, stop)
+
+    def most(end: int) -> int:
+        found = start - 1 + bisect_right(links, end)
+        return last if found == stop else found
+
+    return most
 
 
 @dataclass(frozen=True)

@@ -117,10 +117,12 @@ class ClusterPlan:
         """The components that were found, back in the bounds: a function of what is released."""
         found = np.ones(len(now.centres), dtype=bool) if now.found is None else now.found
         centres = self.space.from_cube(now.centres[found])
-        intervals = None if now.intervals is None else tuple(self.space.from_cube(end[found]) for end in now.intervals)
+        intervals = None if now.intervals is None else _moved_in(*(end[found] for end in now.intervals))
         shares = None if now.shares is None else now.shares[found] / max(now.shares[found].sum(), 1e-300)
         deviations = None if now.deviations is None else now.deviations[found] * self.space.width
-        return Components(centres, shares, deviations, None if intervals is None else (intervals[0], intervals[1]))
+        if intervals is not None:
+            intervals = self.space.from_cube(intervals[0]), self.space.from_cube(intervals[1])
+        return Components(centres, shares, deviations, intervals)
 
     def _certified(self, points: Floats) -> Components | None:
         """The certified average of the blocks' centres."""
@@ -230,6 +232,14 @@ def _blocks(records: int, centres: int, test: MarginTest, wanted: int | None) ->
     if wanted < least:
         raise InvalidArgument("blocks", wanted, f"must be at least {least} to certify that the blocks agree")
     return wanted
+
+
+def _moved_in(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Intervals around middles within the cube, where centres without noise lie: none is then cut to a point."""
+    with np.errstate(invalid="ignore"):
+        middle = (low + high) / 2.0
+    shift = np.where(np.isfinite(middle), np.clip(middle, 0.0, 1.0) - middle, 0.0)
+    return low + shift, high + shift
 
 
 def root_share(mu: Fraction, share: Fraction) -> Fraction:

@@ -124,8 +124,7 @@ class PrivatePass:
         longest = np.minimum((np.abs(moved) + reach_offset) / least, 1.0)
         width = self.reach * ((reach_offset + longest * reach_count) / some + slack)
         width = np.where(held[:, None] > reach_count + 1.0, width, math.inf)
-        # Centres without noise lie in the cube, to which both ends are cut.
-        middle = np.clip(now.centres + self.reach * moved / some, 0.0, 1.0)
+        middle = now.centres + self.reach * moved / some
         return middle - width, middle + width
 
     def sums(self, points: Floats, now: Components) -> tuple[list[int], list[list[int]], list[int]]:

@@ -59,7 +59,7 @@ EXPLANATIONS: dict[str, str] = {
     ),
     "tables/median/*/time/DuckDB": _PASSES,
     "tables/grouped/*/time/DuckDB": (
-        "A thousand answers and two thousand ends of intervals are drawn exactly after three passes of the engine "
+        "A thousand answers and their intervals are drawn exactly after three passes of the engine "
         "(sample, count, fetch) where the plain query takes one; the limit is three times its time at 30 million rows."
     ),
     "graphs/ladder/even/*": (
