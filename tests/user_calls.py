@@ -101,6 +101,7 @@ DATA = {
 }
 """What a query of each source type is asked of."""
 GIVEN = {
+    "layout": "dt.TextLayout()",
     "q": "0.5",
     "p": "0.5",
     "degrees": "[1, 1, 2]",

@@ -161,6 +161,7 @@ from dither.session.quoting import quote as quote
 from dither.session.session import Session as Session
 from dither.sources.graph import Graph as Graph
 from dither.sources.graph_schema import GraphSchema as GraphSchema
+from dither.sources.lines import TextLayout as TextLayout
 from dither.sources.schema import Schema as Schema
 from dither.sources.types import Boolean as Boolean
 from dither.sources.types import Category as Category

@@ -1153,6 +1153,27 @@ if TYPE_CHECKING:
         confidence: Confidence = 0.95,
     ) -> Release[Released, Released]: ...
 
+    def count_present(  # noqa: D103
+        data: Entries,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[int, CountInterval]: ...
+
+    def quality(  # noqa: D103
+        data: Entries,
+        *,
+        bounds: Bounds | None = None,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+    ) -> Release[Numbers, Intervals]: ...
+
     def counting_queries(  # noqa: D103
         data: Columns | Entries,
         *,

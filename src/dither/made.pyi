@@ -9,14 +9,11 @@ from dither.typing import (
     Column,
     Columns,
     Confidence,
-    CountInterval,
     Interval,
-    Intervals,
     MechanismChoice,
     NoiseChoice,
     Nulls,
     Number,
-    Numbers,
     SeveralBounds,
 )
 
@@ -33,15 +30,6 @@ def correlation(
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
 ) -> Release[float, Interval]: ...
-def count_present(
-    data: Column,
-    *,
-    epsilon: Number,
-    delta: Number = 0.0,
-    mechanism: MechanismChoice = "auto",
-    noise: NoiseChoice = "auto",
-    confidence: Confidence = 0.95,
-) -> Release[int, CountInterval]: ...
 def pair_covariance(
     data: Columns,
     *,
@@ -56,16 +44,6 @@ def pair_covariance(
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
 ) -> Release[float, Interval]: ...
-def quality(
-    data: Column,
-    *,
-    bounds: Bounds | None = None,
-    epsilon: Number,
-    delta: Number = 0.0,
-    mechanism: MechanismChoice = "auto",
-    noise: NoiseChoice = "auto",
-    confidence: Confidence = 0.95,
-) -> Release[Numbers, Intervals]: ...
 def std(
     data: Column,
     *,

@@ -265,7 +265,7 @@ def test_columns_that_are_no_numbers_are_named_for_what_they_are():
     with pytest.raises(dt.InvalidArgument, match="not a whole table"):
         dt.median(frame, bounds=(0, 100), epsilon=1.0)
     for days in (frame["day"], frame["day"].to_numpy()):
-        with pytest.raises(dt.InvalidArgument, match="Date"):
+        with pytest.raises(dt.InvalidArgument, match="date"):
             dt.median(days, bounds=(0, 100), epsilon=1.0)
 
 

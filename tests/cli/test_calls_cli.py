@@ -167,8 +167,8 @@ def test_categories_of_a_file_are_texts(tmp_path):
     [
         (["people.csv", "medain(a)"], "did you mean median(column)"),
         (["people.csv", "triangles()"], "it is asked of a graph"),
-        (["people.csv", "median(a), mean(a)"], "write one function here"),
-        (["people.csv", "SELECT median(a) FROM people"], "SQL needs a schema file"),
+        (["people.csv", "median(a), mean(a)"], "is not declared: pass --column a=real"),
+        (["people.csv", "SELECT median(a) FROM people"], "declare the columns that SQL names"),
         (["people.csv", "mode(job)", "--bounds", "0", "1"], "mode(column) does not take it"),
         (["people.csv", "median(a, bounds => [0, 1])", "--bounds", "0", "1"], "stands in the call already"),
         (["people.csv", "covariance(a, nothing)", "--bounds", "0", "1"], "got 'nothing'"),

@@ -288,3 +288,37 @@ def test_tables_of_groups_say_that_intervals_hold_one_by_one(tmp_path):
     assert "--confidence 0.975" in done.stdout
     done = run("ask", str(tmp_path / "x.csv"), "mean(v)", "--bounds", "0", "9", "--epsilon", "2")
     assert "by itself" not in done.stdout
+
+
+def test_owners_see_exactly_how_columns_are_read(tmp_path):
+    """dither check: of files by what is stored or declared, of schemas as they are declared; nothing is charged."""
+    file = tmp_path / "x.csv"
+    file.write_text("pay,cut\n" + '"$1,000",a\n"$5,000",b\n,\nn/a,c\n' * 5)
+
+    def shares(*words):
+        done = run("check", *map(str, words), "--json")
+        assert done.returncode == 0, done.stderr
+        payload = json.loads(done.stdout)
+        assert (payload["rows"], payload["private"]) == (20, False)
+        names = ("missing", "unreadable", "clamped")
+        return {name: [one[key] for key in names] for name, one in payload["columns"].items()}
+
+    assert shares(file) == {"pay": [0.25, 0.75, 0.0], "cut": [0.25, 0.75, 0.0]}
+    flags = ("--column", "pay=real:0:2000", "--format", "$1,234.56", "--column", "cut=category:a:b")
+    assert shares(file, *flags) == {"pay": [0.25, 0.25, 0.25], "cut": [0.25, 0.25, 0.0]}
+    done = run("register", str(file), "-o", str(tmp_path / "x.toml"), *flags, "--epsilon", "1", "--rows", "count")
+    assert done.returncode == 0, done.stderr
+    assert shares(tmp_path / "x.toml") == {"pay": [0.25, 0.25, 0.25], "cut": [0.25, 0.25, 0.0]}
+    assert "not private" in run("check", str(tmp_path / "x.toml")).stdout
+    assert not (tmp_path / "x.ledger").exists()
+
+
+def test_durations_of_a_parquet_file_are_no_numbers(tmp_path):
+    """They are stored in a unit that only the file's description names: refused by type, before anything is read."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"d": pa.array([1, 2], pa.duration("us")), "v": [1, 2]}), tmp_path / "x.parquet")
+    done = run("ask", str(tmp_path / "x.parquet"), "median(d)", "--bounds", "0", "9", "--epsilon", "1")
+    assert (done.returncode, "store durations as seconds" in done.stderr) == (2, True)
+    flags = ("--column", "d=real:0:9", "--epsilon", "1")
+    done = run("register", str(tmp_path / "x.parquet"), "-o", str(tmp_path / "x.toml"), *flags)
+    assert (done.returncode, "which stores other" in done.stderr) == (2, True)

@@ -298,7 +298,7 @@ ACCEPTED = {
     "NormName": set(VARIATES),
     "MetricChoice": set(METRICS),
     "ConstantsName": {"exact", "paper"},
-    "Nulls": {"lower", "upper"},
+    "Nulls": {"lower", "upper", "drop"},
 }
 """The names that each type of ``dither.typing`` may have; those that no registry lists are asked for below."""
 ASKED = {

@@ -206,7 +206,7 @@ def test_a_whole_statement():
         ("SELECT median(year) FROM payroll p", "p", "another name for the table"),
         ("SELECT median(year) FROM 'payroll'", "'payroll'", "the registered one is payroll"),
         ("SELECT median(year) FROM read_csv('x')", "read_csv", "the registered one is payroll"),
-        ("SELECT median(yeer) FROM payroll", "yeer", "unknown column; declared are total_pay"),
+        ("SELECT median(yeer) FROM payroll", "yeer", "unknown column; did you mean year?; declared are total_pay"),
         ('SELECT median("YEAR") FROM payroll', '"YEAR"', "unknown column"),
         ("SELECT median(payroll.year) FROM payroll", "payroll.year", "without its table"),
         ("SELECT year, median(year) FROM payroll", "year", "must stand in GROUP BY"),

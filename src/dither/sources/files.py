@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import functools
+import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
@@ -214,6 +215,8 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
             raise InvalidData(f"{file.name} could not be read as Parquet; nothing was charged")
         if column not in stored_types:
             raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(stored_types)}")
+        if column in parquet_durations(file) and not texts:
+            raise InvalidArgument("column", column, "must be a column of numbers: store durations as seconds, or hours")
         stored_type = stored_types[column].split("(")[0]
         if stored_type not in _WHOLE | _REAL and not texts:
             raise InvalidArgument("column", column, f"must be a column of numbers, this one is {stored_types[column]}")
@@ -227,6 +230,14 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     return np.ma.MaskedArray(values, np.ma.getmaskarray(values))
+
+
+def parquet_durations(file: Path) -> frozenset[str]:
+    """Columns that a Parquet file declares as durations, which it stores as whole numbers of an unnamed unit."""
+    with contextlib.suppress(Exception):  # (a file that is none is refused where it is read)
+        schema = importlib.import_module("pyarrow.parquet").read_schema(file)
+        return frozenset(field.name for field in schema if str(field.type).startswith("duration"))
+    return frozenset()
 
 
 def _quoted(file: Path) -> str:

@@ -111,6 +111,10 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
 
     nulls = {} if options["nulls"] is None else dict.fromkeys(stored_types, options["nulls"])
     columns = declared_columns(options["columns"], stored_types, nulls, options["format_"])
+    if is_select(question) and not columns:
+        raise InvalidArgument(
+            "column", None, "is missing: declare the columns that SQL names, such as --column pay=real:0:600000"
+        )
     written = formats_of(options["format_"], stored_types)
     asked = [] if is_select(question) else [name for each in file_calls(question) for name in each]
     folded = {name.lower(): name for name in stored_types}

@@ -12,6 +12,7 @@ import click
 
 from dither.errors import DitherError, NotInstalled
 from dither.interfaces.cli.access_tokens import tokens
+from dither.interfaces.cli.check import check
 from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import (
     AskCommandOptions,
@@ -82,6 +83,7 @@ def main() -> None:
     """Private answers to statistical questions, with noise fitted to the data at hand."""
 
 
+main.add_command(check)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
@@ -202,6 +204,7 @@ def demo(out: Path, *, as_json: bool) -> None:
 
 _IN_SHORT = {
     "ask": "Answer a question about a CSV, Parquet or schema file.",
+    "check": "How columns are read, exactly: for the owner, not private.",
     "clusters": "The centres of clusters of a registered dataset.",
     "demo": "Ask real questions of generated data; start here.",
     "ledger": "Look into a ledger: show, verify, export, backup.",

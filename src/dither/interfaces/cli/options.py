@@ -40,6 +40,12 @@ class LayoutOptions(TypedDict):
     encoding: str | None
 
 
+class CheckOptions(LayoutOptions):
+    """What ``dither check`` takes beside the file."""
+
+    columns: tuple[str, ...]
+
+
 class AskCommandOptions(Selecting, LayoutOptions):
     """What ``dither ask`` takes beside the file, the question and how the answer is shown."""
 

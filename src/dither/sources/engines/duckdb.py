@@ -26,7 +26,7 @@ from dither.sources.engines.engine import (
     streamed,
     whole_result,
 )
-from dither.sources.files import state_of_file
+from dither.sources.files import parquet_durations, state_of_file
 from dither.sources.formats import DateFormat
 from dither.sources.frames import TableLike, readable
 from dither.sources.lines import DELIMITERS, USUAL, TextLayout, batches, header, inner_suffix
@@ -136,7 +136,8 @@ class DuckDB(Engine):
         if in_file:
             self._look_below_views()
         elif self._file is not None and inner_suffix(self._file) in _PARQUET:
-            self._stored_types |= dict.fromkeys(self._in_milliseconds(), "other")
+            refused = {*self._in_milliseconds(), *parquet_durations(self._file)}
+            self._stored_types |= dict.fromkeys(refused, "other")
 
     def absent_column(self) -> str:
         if self.casts_text:  # not listing them: without a header the first line would be a record
