@@ -100,8 +100,9 @@ def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
         if isinstance(entry, np.datetime64):
             entry = entry.astype("datetime64[D]").item()
         if isinstance(entry, datetime.datetime):
-            return None if is_missing(entry) else entry.date()
-        return entry if isinstance(entry, datetime.date) else None
+            entry = None if is_missing(entry) else entry.date()
+        # (a date of anybody's own class as a plain one)
+        return datetime.date.fromordinal(datetime.date.toordinal(entry)) if isinstance(entry, datetime.date) else None
     except FAILURES:
         return None
 
