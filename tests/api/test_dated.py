@@ -187,3 +187,16 @@ def test_masked_moments_are_missing(in_seconds):
     column = np.ma.MaskedArray(np.array(["2020-01-01", "2021-01-01", "NaT"], "datetime64[D]"), [True, False, False])
     assert Moments(in_seconds).read(column).mask.tolist() == [True, False, True]
     assert Moments(in_seconds).read(column.astype(object)).mask.tolist() == [True, False, True]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_date_of_an_own_class_in_a_table_raises_an_error_or_a_warning(monkeypatch):
+    """Lists and columns of objects of a session, where dates are declared."""
+    declared = {"day": dt.Date("2000-01-01", "2030-01-01")}
+    for said in (10**30, "text", None, float("nan"), datetime.date(2020, 1, 1)):
+        monkeypatch.setattr(OwnMoment, "said", said)
+        listed = [OwnDate(2020, 1, 1), OwnMoment(2020, 1, 1), datetime.date(2020, 1, 2)]
+        for source in ({"day": listed}, pd.DataFrame({"day": pd.Series(listed, dtype=object)})):
+            with dt.open(source, columns=declared, rows=3, budget=dt.Budget(10.0)) as session:
+                known = 2 + isinstance(said, datetime.date)
+                assert dt.inspect.value(dt.CountPresent("day"), session) == known

@@ -10,7 +10,7 @@ import datetime
 import math
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,16 @@ def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
         return datetime.date.fromordinal(datetime.date.toordinal(entry)) if isinstance(entry, datetime.date) else None
     except FAILURES:
         return None
+
+
+def days(
+    entries: Iterable[object],  # anything: an entry of a list
+    written: Callable[[str], datetime.date | None] | None = None,
+) -> list[datetime.date | None]:
+    """Many entries as days.  written: how texts are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [written(one) if written is not None and isinstance(one, str) else day(one) for one in entries]
 
 
 def reals(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list
