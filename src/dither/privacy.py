@@ -223,15 +223,15 @@ class Loss:
             raise InvalidArgument("people", people, "must be a whole number of at least 1")
         epsilon = self.exact_epsilon
         # Renyi divergences along a chain of k steps grow with its square (docs/proofs/concentrated.md, section 6).
-        own = self.stated
-        stated = Concentrated(own.rho * people**2) if own is not None and own.delta == 0 else None
+        own, stated = self.stated, None
+        if own is not None and own.delta == 0:
+            grown = own.rho * people**2
+            stated = Concentrated(min(grown, any_pure_rho(epsilon * people)) if self.is_pure else grown)
         if self.is_pure:
             return Loss(_sum_up(epsilon * people), stated=stated)
         with precision(128):
-            grown = ball(self.exact_delta) * (
-                people if epsilon == 0 else ball(epsilon * people).expm1() / ball(epsilon).expm1()
-            )
-            delta = upper_float(grown)
+            each = people if epsilon == 0 else ball(epsilon * people).expm1() / ball(epsilon).expm1()
+            delta = upper_float(ball(self.exact_delta) * each)
         return Loss(_sum_up(epsilon * people), min(delta, 1.0), stated=stated)
 
     def per_step(self, steps: int) -> Loss:

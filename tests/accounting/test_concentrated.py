@@ -94,6 +94,11 @@ def test_rhos_add_up_and_grow_with_the_square_of_a_group():
     assert (drawn + plain).concentrated == Concentrated(drawn.concentrated.rho + plain.concentrated.rho)
     assert drawn.for_group(3).concentrated.rho == 9 * drawn.concentrated.rho == Loss.bounded_range(1.2).concentrated.rho
     assert drawn.converted(Neighbours.ADD_REMOVE, Neighbours.CHANGE_ONE).concentrated.rho == 4 * drawn.concentrated.rho
+    noisy = Loss(0.4, stated=integer_laplace(Fraction(2, 5), Fraction(2, 5)))
+    assert noisy.for_group(2).concentrated == Loss(0.8).concentrated
+    assert noisy.for_group(2).concentrated.rho < 4 * noisy.concentrated.rho
+    gaussian = Loss(0.4, 1e-6, stated=Concentrated(Fraction(1, 2)))
+    assert gaussian.for_group(2).concentrated == Concentrated(Fraction(2))
     assert drawn.share(Fraction(1, 2)).stated is plain.stated is (plain + plain).stated is drawn.pure().stated is None
     assert drawn == plain
     assert Loss(0.4, 1e-6).concentrated.delta == Fraction("1e-6")
@@ -112,7 +117,7 @@ def test_a_mechanism_does_not_inherit_what_another_states():
     ("query", "options", "rho"),
     [
         ("median", {"confidence": None}, 1 / 8),
-        ("median", {}, (1 / 4 + 2 / 16) / 8),
+        ("median", {}, (0.6**2 + 0.4**2) / 8),
         ("maximum", {"confidence": None}, 1 / 8),
         ("median", {"confidence": None, "mechanism": "ladder"}, 1 / 8),
         ("median", {"mechanism": "ladder"}, (2 / 3) ** 2 / 8 + 1 / 3 + math.exp(-1 / 3) - 1),
@@ -124,7 +129,7 @@ def test_a_mechanism_does_not_inherit_what_another_states():
     ],
 )
 def test_what_releases_state(query, options, rho):
-    """Drawn answers an eighth of epsilon squared, each end of an interval its own, noise what its law has."""
+    """Drawn answers an eighth of epsilon squared, the width of an interval its own, noise what its law has."""
     release = getattr(dt, query)(range(100), bounds=(0, 100), step=1, epsilon=1.0, **options)
     own = release.loss.concentrated
     assert own.delta == 0

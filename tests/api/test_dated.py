@@ -1,6 +1,7 @@
 """Dates, datetimes and time zones in one-line functions: bounds that are dates, each entry by itself."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -138,3 +139,64 @@ def test_refusals_depend_on_types_alone():
     ):
         with pytest.raises(dt.InvalidArgument, match=words):
             call()
+
+
+class OwnDate(datetime.date):
+    """A date of anybody's own class."""
+
+    def __sub__(self, other):
+        raise ValueError("a record")
+
+
+class OwnMoment(datetime.datetime):
+    """Moments that say something else about themselves."""
+
+    said: object = 10**30
+
+    def date(self):
+        """No date."""
+        warnings.warn("a record", stacklevel=1)
+        return self.said
+
+    def __sub__(self, other):
+        class Length:
+            def __floordiv__(self, other):
+                return OwnMoment.said
+
+        return Length()
+
+
+@pytest.mark.parametrize("said", [10**30, "text", None, 1.5, float("nan")])
+@pytest.mark.filterwarnings("error")
+def test_no_date_of_an_own_class_raises_an_error_or_a_warning(said, monkeypatch):
+    """Subtraction, which anybody's own class may have changed, takes no part; what is no date is missing."""
+    monkeypatch.setattr(OwnMoment, "said", said)
+    listed = [OwnDate(2020, 1, 1), OwnMoment(2020, 1, 1), datetime.date(2020, 1, 2)]
+    for in_seconds in (False, True):
+        read = Moments(in_seconds).read(listed)
+        assert read.mask.tolist()[::2] == [False, False]
+        assert read[0] + (86_400 if in_seconds else 1) == read[2]
+        assert np.abs(np.ma.getdata(read)).max() < 1 << 40
+    bounds = (datetime.date(2000, 1, 1), datetime.date(2030, 1, 1))
+    assert bounds[0] <= dt.median(listed, bounds=bounds, epsilon=1.0).value <= bounds[1]
+
+
+@pytest.mark.parametrize("in_seconds", [False, True])
+def test_masked_moments_are_missing(in_seconds):
+    """Whatever stands behind the mask."""
+    column = np.ma.MaskedArray(np.array(["2020-01-01", "2021-01-01", "NaT"], "datetime64[D]"), [True, False, False])
+    assert Moments(in_seconds).read(column).mask.tolist() == [True, False, True]
+    assert Moments(in_seconds).read(column.astype(object)).mask.tolist() == [True, False, True]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_date_of_an_own_class_in_a_table_raises_an_error_or_a_warning(monkeypatch):
+    """Lists and columns of objects of a session, where dates are declared."""
+    declared = {"day": dt.Date("2000-01-01", "2030-01-01")}
+    for said in (10**30, "text", None, float("nan"), datetime.date(2020, 1, 1)):
+        monkeypatch.setattr(OwnMoment, "said", said)
+        listed = [OwnDate(2020, 1, 1), OwnMoment(2020, 1, 1), datetime.date(2020, 1, 2)]
+        for source in ({"day": listed}, pd.DataFrame({"day": pd.Series(listed, dtype=object)})):
+            with dt.open(source, columns=declared, rows=3, budget=dt.Budget(10.0)) as session:
+                known = 2 + isinstance(said, datetime.date)
+                assert dt.inspect.value(dt.CountPresent("day"), session) == known

@@ -147,6 +147,7 @@ WRITTEN = [
         "12 34",
     ),
     *(".5", "5.", ",5", "5,", "0.1", "0,1", "1'234", "'5", "5\n", "\n5", " 5 ", "5\t", "5\x0b", "\u0665", "\uff15"),
+    *("\u00a05", "5\u202f ", "\u30005", "\u20285", "5\u200b"),
     *("9" * 255, "9" * 256, "0." + "0" * 254 + "1", "0." + "0" * 300 + "1", "0," + "0" * 254 + "1", "1" + ",000" * 84),
     *("1" + ",000" * 85, "-" + "9" * 255, "EUR5", "5EUR", "E5EUR", "E5", "5;", "a'b", 'a"b', "\\5", "5\\"),
 ]
@@ -155,15 +156,20 @@ DAYS = [
     *(None, "", "1/1/11", "01/01/2011", "12/31/99", "2/29/00", "2/30/00", "2/29/1900", "0/1/11", "13/1/11", "1/0/11"),
     *("1/32/11", "4/31/11", "1/1/68", "1/1/69", "1.1.2011", "31.12.9999", "1.1.0000", "1.1.0001", "29.2.2000"),
     *("29.2.1900", "20110131", "20110231", "2011013", "2011-01-31", "2011-01-31 23:59:59", "2011-01-31 99:99:99"),
+    *("\u00a01/1/11\u3000", "1/1/11\u2028"),
     *(" 1/1/11 ", "1/1/11\n", "1/1/111", "x", "1/1/", "//", "\u0661/1/11", "1/1/11 ", "31.4.2010", "10000101"),
 ]
 DATE_FORMATS = ("%m/%d/%y", "%d.%m.%Y", "%Y%m%d", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y")
 
 
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""All of Unicode's category Zs."""
+
+
 def read_number(text, written):
     """The rule in plain Python, without regular expressions; None where a text is no number in this format."""
     blanks, figures = " \u00a0\u202f", "0123456789"
-    body = (text or "").strip(" ")
+    body = (text or "").strip(SPACES)
     negative, signs = False, 0
     if body[:1] in ("+", "-"):
         negative, signs, body = body[0] == "-", 1, body[1:]
@@ -244,7 +250,7 @@ def test_days_in_a_declared_format_are_read_alike_everywhere(name, place):
 
 def parsed_day(text, written):
     """By datetime.strptime, where that reads no more than the declared figures."""
-    text = (text or "").strip(" ")
+    text = (text or "").strip(SPACES)
     if not text.isascii() or any(one.isspace() and one != " " for one in text):
         return None
     try:

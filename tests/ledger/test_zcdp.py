@@ -146,3 +146,23 @@ def test_a_session_asks_as_often_as_the_filter_admits(tmp_path):
         with pytest.raises(BudgetExceeded):
             session.ask(dt.Median("age"), epsilon=0.01, confidence=None, again=True)
         assert session.history[-1].loss.rho == 1.25e-5
+
+
+def test_a_request_that_is_still_to_be_answered_costs_no_more_than_it_paid(ledger):
+    """Another version may answer the same question by a mechanism of a greater rho: that was not paid for."""
+    ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+    ledger.register("age", Budget(1.0, 1e-6))
+    for dataset in ("pay", "age"):
+        ledger.charge(dataset, DRAWN, question={"n": 0}, request_id="one")
+    for call in (ledger.charge, ledger.charged):
+        words = {"question": {"n": 0}, "request_id": "one", "analyst": "local"}
+        assert not call("pay", DRAWN, **words).fresh
+        with pytest.raises(Contradiction, match="privacy loss; nothing was charged this time"):
+            call("pay", Loss(0.01), **words)
+        assert not call("age", Loss(0.01), **words).fresh
+    # What was answered is given again, whatever a new answer would cost; less than was paid is paid.
+    kept = ledger.store(ledger.charge("pay", DRAWN, question={"n": 0}, request_id="one"), {"value": 7})
+    assert ledger.charge("pay", Loss(0.01), question={"n": 0}, request_id="one").release == kept
+    ledger.charge("pay", Loss(0.01), question={"n": 1}, request_id="two")
+    assert not ledger.charge("pay", DRAWN, question={"n": 1}, request_id="two").fresh
+    assert ledger.spent("pay").epsilon == pytest.approx(0.02)

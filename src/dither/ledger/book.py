@@ -33,6 +33,7 @@ from dither.ledger.entries import (
     Stored,
     budget_of,
     canonical,
+    charged_units,
     derived_entries,
     loss_of,
     name,
@@ -237,7 +238,7 @@ class Ledger:
         units = [list(filters.charge(one)) for one in losses]
         with self._database.transaction(WRITING) as work:
             account = accounts.of_dataset(work, name("dataset", dataset))
-            before = _before(work, dataset, analyst, request, _forms(asked, older), units)
+            before = _before(work, dataset, analyst, request, _forms(asked, older), losses)
             if before is not None:
                 return before
             if account.retired:
@@ -266,12 +267,12 @@ class Ledger:
 
         older: the same question as an earlier version wrote it.
         """
-        units = [list(filters.charge(one)) for one in _losses(loss)]
+        losses = _losses(loss)
         asked = public_json("question", question)
         with self._database.transaction() as look:
             accounts.of_dataset(look, name("dataset", dataset))
             forms = _forms(asked, older)
-            return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), forms, units)
+            return _before(look, dataset, name("analyst", analyst), name("request_id", request_id), forms, losses)
 
     def store(self, charge: Charge, release: Mapping[str, Json], *, source: str | None = None) -> Stored:
         """Keep the release of a charge and return the one to answer with: the first that was stored.
@@ -499,11 +500,12 @@ def _open_account(work: Transaction, dataset: str) -> AccountRow:
 
 
 def _before(
-    look: Transaction, dataset: str, analyst: str, request: str, forms: tuple[str, ...], units: list[list[int]]
+    look: Transaction, dataset: str, analyst: str, request: str, forms: tuple[str, ...], losses: Sequence[Loss]
 ) -> Charge | None:
     """What a request was charged earlier; an error if it asked something else then.
 
-    Answers that were computed from earlier releases cost nothing then, whatever they would cost now.
+    Answers that were computed from earlier releases cost nothing then, whatever they would cost now.  A request that is
+    still to be answered must not cost more than was paid: another version may answer it by a mechanism of another rho.
     """
     forms = tuple(_without_derived(one) for one in forms)
     before = chain.charged(look, dataset, analyst, request)
@@ -512,16 +514,27 @@ def _before(
     # What the question of an older version cost follows from that question; only its rounding may have changed.
     question = {key: value for key, value in before.body["question"].items() if key != DERIVED}
     derived = derived_entries(before.body["question"])
-    if derived is not None and len(derived) == len(units):
-        units = [own if one is None else [0, 0] for own, one in zip(units, derived, strict=True)]
+    if derived is not None and len(derived) == len(losses):
+        losses = [own if one is None else Loss(0.0) for own, one in zip(losses, derived, strict=True)]
     asked = canonical(question)
-    paid = before.body["losses"]
+    units, paid = [list(filters.charge(one)) for one in losses], before.body["losses"]
     same = paid == units or (asked != forms[0] and len(paid) == len(units) and _at_most(units, paid))
+    release = chain.release_of(look, before.number)
+    if same and release is None and _counts_rhos(look, dataset, analyst):
+        then = [[one.rho, one.rho_delta] for one in charged_units(before.body)]
+        same = _at_most([list(filters.concentrated_charge(one)) for one in losses], then)
     if asked not in forms or not same:
         raise Contradiction(
             f"request_id={request!r} was used for another question or privacy loss; nothing was charged this time"
         )
-    return chain.charge_of(before, chain.release_of(look, before.number), fresh=False)
+    return chain.charge_of(before, release, fresh=False)
+
+
+def _counts_rhos(look: Transaction, dataset: str, analyst: str) -> bool:
+    """Whether rhos are what a charge of this analyst pays with, from the dataset's budget or from their own."""
+    account = accounts.of_dataset(look, dataset)
+    states = [account.state, *(own.state for who, own in accounts.analysts(look, account.id) if who == analyst)]
+    return any(state.name == "zcdp" for state in states)
 
 
 def _without_derived(asked: str) -> str:

@@ -10,7 +10,7 @@ import datetime
 import math
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,10 +100,21 @@ def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
         if isinstance(entry, np.datetime64):
             entry = entry.astype("datetime64[D]").item()
         if isinstance(entry, datetime.datetime):
-            return None if is_missing(entry) else entry.date()
-        return entry if isinstance(entry, datetime.date) else None
+            entry = None if is_missing(entry) else entry.date()
+        # (a date of anybody's own class as a plain one)
+        return datetime.date.fromordinal(datetime.date.toordinal(entry)) if isinstance(entry, datetime.date) else None
     except FAILURES:
         return None
+
+
+def days(
+    entries: Iterable[object],  # anything: an entry of a list
+    written: Callable[[str], datetime.date | None] | None = None,
+) -> list[datetime.date | None]:
+    """Many entries as days.  written: how texts are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [written(one) if written is not None and isinstance(one, str) else day(one) for one in entries]
 
 
 def reals(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list

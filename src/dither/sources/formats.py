@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from dither.errors import InvalidArgument
+from dither.sources.entries import SPACES
 
 BLANKS = " \u00a0\u202f"
 """Blanks that separate thousands or stand beside a currency: the plain one and those that do not break a line."""
@@ -67,7 +68,7 @@ class NumberFormat:
 
     @functools.cached_property
     def pattern(self) -> str:
-        """What a text matches from its first to its last character, apart from plain blanks around it."""
+        """What a text matches from its first to its last character, apart from spaces around it."""
         blank, figures = f"[{BLANKS}]?", f"[0-9]{{1,{_MOST}}}"
         mark = f"[{BLANKS}]" if self.thousands == " " else _literal(self.thousands)
         whole = f"(?:{figures}|[0-9]{{1,3}}(?:{mark}[0-9][0-9][0-9]){{1,84}})" if self.thousands else figures
@@ -80,7 +81,7 @@ class NumberFormat:
 
     def number(self, text: str) -> float:
         """The number that a text is; NaN where it is none."""
-        text = str.__str__(text).strip(" ")  # (a text of anybody's own class as it is)
+        text = str.__str__(text).strip(SPACES)  # (a text of anybody's own class as it is)
         if _compiled(self.pattern).fullmatch(text) is None:
             return math.nan
         for one in self.removed:
@@ -140,7 +141,7 @@ class DateFormat:
 
     def day(self, text: str) -> datetime.date | None:
         """The day that a text is; None where it is none."""
-        text = str.__str__(text).strip(" ")
+        text = str.__str__(text).strip(SPACES)
         parts = {}
         for one in (self.year, "m", "d"):
             found = _compiled(self.pattern(one)).fullmatch(text)

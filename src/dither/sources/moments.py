@@ -7,6 +7,7 @@ what is no date is missing.
 from __future__ import annotations
 
 import datetime
+import warnings
 from dataclasses import dataclass
 from typing import cast
 
@@ -55,12 +56,15 @@ class Moments:
         if typed is not None:
             return self._of_typed(typed)
         entries = data.tolist() if isinstance(data, np.ndarray) else column_entries(data)
-        found = [_second(one) if self.in_seconds else _day(one) for one in entries]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [_second(one) if self.in_seconds else _day(one) for one in entries]
         whole = np.array([0 if one is None else one for one in found], dtype=np.int64)
         return np.ma.MaskedArray(whole, [one is None for one in found])
 
     def _of_typed(self, values: NDArray[np.datetime64]) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int64]]:
-        missing = np.isnat(values)
+        missing = np.isnat(np.ma.getdata(values)) | np.ma.getmaskarray(values)
+        values = np.ma.getdata(values)
         present = np.where(missing, np.datetime64(0, "D").astype(values.dtype), values)
         days = np.clip(present.astype("datetime64[D]").astype(np.int64), _FIRST, _LAST)
         if not self.in_seconds:
@@ -146,8 +150,11 @@ def _second(entry: object) -> int | None:  # anything: an entry of a list
         if is_missing(entry) or not isinstance(entry, datetime.date):
             return None
         if not isinstance(entry, datetime.datetime):
-            return (entry - _EPOCH).days * _A_DAY
+            found = _day(entry)
+            return None if found is None else found * _A_DAY
         aware = entry if entry.tzinfo is not None else entry.replace(tzinfo=datetime.UTC)
-        return (aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(seconds=1)
+        seconds = int((aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(seconds=1))
+        # (a day on either side for time zones; what anybody's own class says beyond that is no moment)
+        return seconds if (_FIRST - 1) * _A_DAY <= seconds <= (_LAST + 2) * _A_DAY else None
     except FAILURES:
         return None

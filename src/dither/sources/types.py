@@ -15,7 +15,7 @@ from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
 from dither.sources.column import LEFT_OUT, missing_steps
-from dither.sources.entries import day, reals, texts, truths
+from dither.sources.entries import days, reals, texts, truths
 from dither.sources.formats import DateFormat, NumberFormat
 from dither.sources.frames import Entries, Scalar, arrow, column_entries
 from dither.sources.grid import Grid
@@ -378,8 +378,7 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     pa = arrow()
     if isinstance(declared, Date):
         dated = declared.written
-        found = [dated.day(one) if dated is not None and isinstance(one, str) else day(one) for one in entries]
-        return pa.array(found, pa.date32())
+        return pa.array(days(entries, None if dated is None else dated.day), pa.date32())
     if isinstance(declared, Boolean):
         return pa.array(truths(entries), pa.float64(), from_pandas=True).cast(pa.bool_())  # (NaN is missing)
     if isinstance(declared, Real) and (written := declared.written) is not None:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
-from dither.sources.entries import FALSE_WORDS, TRUE_WORDS
+from dither.sources.entries import FALSE_WORDS, SPACES, TRUE_WORDS
 from dither.sources.formats import FIRST_OF_1900, DateFormat, NumberFormat
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
@@ -198,7 +198,8 @@ class Engine(ABC):
         return self.day_number(exp.cast(raw, "date"))
 
     def _trimmed(self, name: str) -> exp.Expr:
-        return exp.Trim(this=self.text(name, "text"))
+        # What is cut off is named: without that engines differ about which spaces there are.
+        return exp.Trim(this=self.text(name, "text"), expression=exp.Literal.string(SPACES))
 
     def _written_number(self, text: exp.Expr, written: NumberFormat) -> exp.Expr:
         """Texts in a declared format as numbers; the format keeps them within the range of doubles."""
