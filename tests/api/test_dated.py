@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
-from dither.sources.moments import Moments
+from dither.sources.moments import CalendarNumbers
 
 UTC, TOKYO = datetime.UTC, datetime.timezone(datetime.timedelta(hours=9))
 MOMENTS = [
@@ -67,7 +67,7 @@ def test_every_form_of_moments_is_read_alike(missing):
     """As whole seconds and as days of UTC, whether or not any of them is missing."""
     moments = MOMENTS if missing else MOMENTS[:-1]
     for name, data in forms(moments):
-        for read, by_hand in ((Moments(in_seconds=True), seconds), (Moments(in_seconds=False), days)):
+        for read, by_hand in ((CalendarNumbers(in_seconds=True), seconds), (CalendarNumbers(in_seconds=False), days)):
             if name == "texts" and not read.in_seconds:
                 continue  # (a text with a time is no ISO date)
             found = read.read(data)
@@ -91,7 +91,7 @@ def test_days_are_read_alike_too():
         pa.array(dates, pa.date64()),
         [*dates[:2], 7],
     ):
-        found = Moments(in_seconds=False).read(data)
+        found = CalendarNumbers(in_seconds=False).read(data)
         assert [None if one is np.ma.masked else int(one) for one in found] == wanted
 
 
@@ -102,8 +102,8 @@ def test_moments_beyond_the_calendar_count_as_its_ends():
         (datetime.date.min - datetime.date(1970, 1, 1)).days,
         (datetime.date.max - datetime.date(1970, 1, 1)).days,
     )
-    assert Moments(in_seconds=False).read(far).tolist() == [last, first, 18262]
-    assert Moments(in_seconds=True).read(far).tolist() == [last * 86_400, first * 86_400, 18262 * 86_400]
+    assert CalendarNumbers(in_seconds=False).read(far).tolist() == [last, first, 18262]
+    assert CalendarNumbers(in_seconds=True).read(far).tolist() == [last * 86_400, first * 86_400, 18262 * 86_400]
 
 
 @pytest.mark.parametrize("zone", [None, UTC])
@@ -149,7 +149,7 @@ class OwnDate(datetime.date):
 
 
 class OwnMoment(datetime.datetime):
-    """Moments that say something else about themselves."""
+    """CalendarNumbers that say something else about themselves."""
 
     said: object = 10**30
 
@@ -173,7 +173,7 @@ def test_no_date_of_an_own_class_raises_an_error_or_a_warning(said, monkeypatch)
     monkeypatch.setattr(OwnMoment, "said", said)
     listed = [OwnDate(2020, 1, 1), OwnMoment(2020, 1, 1), datetime.date(2020, 1, 2)]
     for in_seconds in (False, True):
-        read = Moments(in_seconds).read(listed)
+        read = CalendarNumbers(in_seconds).read(listed)
         assert read.mask.tolist()[::2] == [False, False]
         assert read[0] + (86_400 if in_seconds else 1) == read[2]
         assert np.abs(np.ma.getdata(read)).max() < 1 << 40
@@ -185,8 +185,8 @@ def test_no_date_of_an_own_class_raises_an_error_or_a_warning(said, monkeypatch)
 def test_masked_moments_are_missing(in_seconds):
     """Whatever stands behind the mask."""
     column = np.ma.MaskedArray(np.array(["2020-01-01", "2021-01-01", "NaT"], "datetime64[D]"), [True, False, False])
-    assert Moments(in_seconds).read(column).mask.tolist() == [True, False, True]
-    assert Moments(in_seconds).read(column.astype(object)).mask.tolist() == [True, False, True]
+    assert CalendarNumbers(in_seconds).read(column).mask.tolist() == [True, False, True]
+    assert CalendarNumbers(in_seconds).read(column.astype(object)).mask.tolist() == [True, False, True]
 
 
 @pytest.mark.filterwarnings("error")

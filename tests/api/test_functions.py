@@ -168,6 +168,7 @@ def test_releases_show_no_private_numbers():
         "confidence",
         "epsilon",
         "delta",
+        "rho",
         "neighbours",
         "mechanism",
         "calibration",

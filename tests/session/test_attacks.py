@@ -12,7 +12,7 @@ import dither as dt
 from dither.errors import InvalidText
 from dither.session.plan import plan
 from dither.sources.engines.duckdb import DuckDB
-from dither.sources.windows import Below, EngineColumns
+from dither.sources.windows import BelowBracket, EngineColumns
 
 BUDGET = dt.Budget(10_000.0, 1e-3)
 SURE = 500.0
@@ -157,7 +157,7 @@ def test_a_source_that_shrinks_while_it_is_read_ends(monkeypatch):
     def shrinking(self, brackets):
         found = inner(self, brackets)
         calls.append(brackets)
-        nothing = Below(0, 0, None)
+        nothing = BelowBracket(0, 0, None)
         return {index: [nothing] * len(each) for index, each in found.items()} if len(calls) < 50 else found
 
     monkeypatch.setattr(EngineColumns, "_count", shrinking)

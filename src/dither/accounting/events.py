@@ -10,6 +10,7 @@ import importlib
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, Protocol
 
 from dither.accounting import concentrated
@@ -62,7 +63,7 @@ def from_dp_event(event: DpEvent, *, delta: Number) -> list[Loss]:
     return [loss for loss, count in found for _ in range(count)]
 
 
-def _losses(package: Any, event: DpEvent, delta: Fraction) -> list[tuple[Loss, int]]:
+def _losses(package: ModuleType, event: DpEvent, delta: Fraction) -> list[tuple[Loss, int]]:
     if isinstance(event, package.NoOpDpEvent):
         return []
     if isinstance(event, package.ComposedDpEvent):
@@ -74,7 +75,7 @@ def _losses(package: Any, event: DpEvent, delta: Fraction) -> list[tuple[Loss, i
     return [(_loss(package, event, delta), 1)]
 
 
-def _loss(package: Any, event: DpEvent, delta: Fraction) -> Loss:
+def _loss(package: ModuleType, event: DpEvent, delta: Fraction) -> Loss:
     if isinstance(event, package.GaussianDpEvent):
         rho = 1 / (2 * _binary("noise_multiplier", event.noise_multiplier) ** 2)
         return _at_delta(concentrated.gaussian_epsilon([rho], delta), delta, rho)
@@ -108,12 +109,12 @@ def _binary(name: str, value: float, *, zero: bool = False) -> Fraction:
     return Fraction(value)
 
 
-def _repeated(package: Any, event: DpEvent, count: int) -> DpEvent:
+def _repeated(package: ModuleType, event: DpEvent, count: int) -> DpEvent:
     repeated: DpEvent = event if count == 1 else package.SelfComposedDpEvent(event, count)
     return repeated
 
 
-def _package() -> Any:
+def _package() -> ModuleType:
     try:
         return importlib.import_module("dp_accounting.dp_event")
     except ImportError:

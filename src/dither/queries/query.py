@@ -27,7 +27,7 @@ from dither.queries.registry import dataclass_fields, entries, entry_of
 from dither.release import B_co, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
 from dither.sources.grid import Grid
-from dither.sources.moments import Moments, moments_of, moments_shape
+from dither.sources.moments import CalendarNumbers, moments_of, moments_shape
 from dither.sources.schema import Schema
 from dither.sources.types import DROP, Date, Measured
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -319,7 +319,7 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         self.check()
 
     @functools.cached_property
-    def _moments(self) -> Moments | None:
+    def _moments(self) -> CalendarNumbers | None:
         """How dates are read, where the bounds are dates or datetimes."""
         return moments_of(self.bounds)
 

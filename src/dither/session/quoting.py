@@ -141,7 +141,7 @@ def quote(
     >>> dt.quote(dt.Median("pay"), schema, epsilon=0.5).kind
     'upper bound'
     >>> quoted = dt.quote(dt.Median("pay"), schema, epsilon=0.5, prior=dt.Lognormal(median=70_000, sigma=0.8))
-    >>> 10 < quoted.worst_expected < 30
+    >>> 5 < quoted.worst_expected < 20
     True
     """
     if isinstance(schema, GraphSchema):

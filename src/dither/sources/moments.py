@@ -26,7 +26,7 @@ _FINE = ("D", "h", "m", "s", "ms", "us", "ns")
 
 
 @dataclass(frozen=True)
-class Moments:
+class CalendarNumbers:
     """Days, or seconds where bounds are datetimes; ``zoned``: whether answers have the time zone UTC."""
 
     in_seconds: bool
@@ -75,7 +75,7 @@ class Moments:
         return np.ma.MaskedArray(seconds, missing)
 
 
-def moments_of(bounds: object) -> Moments | None:  # anything: the bounds of a query
+def moments_of(bounds: object) -> CalendarNumbers | None:  # anything: the bounds of a query
     """How entries are read between two dates or datetimes; None for bounds of anything else."""
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         return None
@@ -84,7 +84,7 @@ def moments_of(bounds: object) -> Moments | None:  # anything: the bounds of a q
         return None
     in_seconds = isinstance(low, datetime.datetime) or isinstance(high, datetime.datetime)
     zoned = any(getattr(end, "tzinfo", None) is not None for end in bounds)
-    found = Moments(in_seconds, zoned)
+    found = CalendarNumbers(in_seconds, zoned)
     if not found.number(low) < found.number(high):
         raise InvalidArgument("bounds", (str(low), str(high)), "must be two dates, the earlier one first")
     return found

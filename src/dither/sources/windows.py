@@ -60,7 +60,7 @@ Wanted: TypeAlias = Callable[[float], tuple[int, int]]
 """The first and the last rank wanted, by how many records there are."""
 
 
-class Below(NamedTuple):
+class BelowBracket(NamedTuple):
     """How many records lie below either end of a bracket, and the sum of those below the first; None: not asked."""
 
     first: int
@@ -161,7 +161,7 @@ class EngineColumns:
     def _from(self, brackets: dict[int, tuple[float, ...]] | None = None, fraction: float | None = None) -> exp.Select:
         return self.selection.grouped(self.name, self.grid, self._missing, brackets, fraction)
 
-    def _count(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, list[Below]]:
+    def _count(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, list[BelowBracket]]:
         """Of these groups (all if none is named), what lies below the ends of each of their brackets."""
         columns = [counted()]
         ends = self._ends(brackets)
@@ -184,10 +184,10 @@ class EngineColumns:
             for index, each in brackets.items()
         }
 
-    def _below(self, numbers: list[int], place: int, ends: int) -> Below:
+    def _below(self, numbers: list[int], place: int, ends: int) -> BelowBracket:
         first, second = numbers[2 * place : 2 * place + 2]
         total = numbers[ends + place] + first * self.grid.ends[0] if self.summed else None
-        return Below(first, second, total)
+        return BelowBracket(first, second, total)
 
     def _ends(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, tuple[float, ...]]:
         """The ends of brackets in the column's own units: the doubles that round into them.
@@ -274,7 +274,7 @@ class EngineColumns:
 
     def _load(self, wanted: dict[int, list[Wanted]]) -> None:
         """Fetch segments that hold the wanted ranks (cut to what there is) of these groups."""
-        brackets: dict[int, list[tuple[Bracket, Below]]] = {index: [] for index in wanted}
+        brackets: dict[int, list[tuple[Bracket, BelowBracket]]] = {index: [] for index in wanted}
         short, slack = dict(wanted), SLACK
         low, high = self.grid.ends
         while short:
@@ -312,7 +312,7 @@ class EngineColumns:
         first, last = math.floor(spots[0]), math.ceil(spots[1])
         return (low if first < 0 else int(sample[first])), (high + 1 if last >= size else int(sample[last]) + 1)
 
-    def _fetch(self, brackets: dict[int, list[tuple[Bracket, Below]]]) -> None:
+    def _fetch(self, brackets: dict[int, list[tuple[Bracket, BelowBracket]]]) -> None:
         ends = self._ends({index: [bracket for bracket, _ in each] for index, each in brackets.items()})
         inside = [
             exp.and_(

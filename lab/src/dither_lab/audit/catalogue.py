@@ -38,6 +38,7 @@ PUBLIC_ONLY = {
         "Uniform",
     ),
     "read like whole numbers and reals": ("Date", "Decimal"),
+    "how a text file is laid out: public": ("TextLayout",),
     "a door to a session on another machine": ("connect",),
     "for owners, not private and not reachable from a server": ("inspect",),
     "arithmetic on losses, which are public": ("belief", "from_dp_event", "to_dp_event"),

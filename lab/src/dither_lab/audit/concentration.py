@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from dither.mechanisms.mechanism import Prepared
+from dither.privacy import Loss
 from dither_lab.audit.checks import Evidence, within_rounding
 from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Distribution
@@ -20,9 +21,7 @@ from dither_lab.audit.universes import Universe
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0)
 """Beside the limit 1, which is the mean of the loss."""
-DRAWN = frozenset({"inverse", "ladder"})
-"""Mechanisms whose answer (without an interval) is one draw of bounded range; several quantiles where drawn jointly."""
-LISTED = DRAWN | {"inverse/vector", "smoothed_ladder", "worst_case", "smooth"}
+LISTED = frozenset({"inverse", "inverse/vector", "ladder", "smoothed_ladder", "worst_case", "smooth"})
 """Mechanisms whose answers on a small grid can be listed with their probabilities."""
 MOST_POINTS = 400
 """Answers on larger grids are not listed: the same mechanism is looked at on smaller ones."""
@@ -53,7 +52,7 @@ def stated_law(prepared: Prepared, universe: Universe, stride: int = 1) -> Evide
     shown = max((renyi_rho(law(here), law(there)) for here, there in pairs), default=0.0)
     note = f"rho {shown:.4g} of {rho:.4g} stated"
     holds = within_rounding(shown, rho)
-    if is_drawn(prepared):
+    if claims_bounded_range(prepared.loss):
         longest = max((log_range(law(here), law(there)) for here, there in pairs), default=0.0)
         allowed = math.sqrt(8.0 * rho)
         note += f"; range {longest:.4g} of {allowed:.4g}"
@@ -61,14 +60,12 @@ def stated_law(prepared: Prepared, universe: Universe, stride: int = 1) -> Evide
     return Evidence(holds, cases=len(pairs), note=note)
 
 
-def is_drawn(prepared: Any) -> bool:
-    """Whether the whole release is one draw that is said to have bounded range."""
-    if prepared.mechanism == "inverse/vector":
-        return prepared.order_of_draws == "joint" and prepared.ends is None
-    return prepared.mechanism in DRAWN and getattr(prepared, "ends", None) is getattr(prepared, "interval", None)
+def claims_bounded_range(loss: Loss) -> bool:
+    """Whether a pure loss has a rho that nothing but bounded range gives."""
+    return loss.delta == 0 and within_rounding(float(loss.rho), loss.epsilon**2 / 8)
 
 
-def chances(prepared: Any, facts: Facts[D], data: D) -> Chances:
+def chances(prepared: Prepared, facts: Facts[D], data: D) -> Chances:
     """Every answer on the grid with its probability, interval included where the laboratory has its law."""
     law = law_of(prepared)
     if law.vector:

@@ -128,9 +128,8 @@ def _of_texts(declared: ColumnType) -> str:
     return f'say how they are written, such as format = "{formats[declared.type_name]}", or declare a category'
 
 
-# source: a path, an address, or a frame of any library
 def engine_of(
-    source: Any,
+    source: Any,  # a path, an address, or a frame of any library
     *,
     table: str | None = None,
     engine: str | None = None,
