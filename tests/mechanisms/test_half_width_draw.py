@@ -182,3 +182,22 @@ def test_intervals_around_answers_outside_of_the_range_keep_their_width():
             assert high - low >= min(half, 100)
             inside = [z for z in range(101) if abs(z - noisy) <= half]
             assert all(low <= z <= high for z in inside)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 5), Fraction(2)])
+def test_a_width_looks_at_no_more_links_than_a_few_times_all_of_them(epsilon):
+    """However small epsilon is; where no margin would do, the interval is the range and no record is looked at."""
+    asked, drawn = [], HalfWidthDraw(epsilon, MISS)
+    for rank in (1, 4, RECORDS):
+        chain = RankedValue(rank, RECORDS, GRID).reachable_values(as_column(UNIVERSE[7], GRID))
+
+        def values(first, last, chain=chain):
+            asked.extend([first, last])
+            return chain.values(first, last)
+
+        noted = replace(chain, values=values)
+        found = drawn.weighed(around_answer(2, GRID.ends), noted, noted)
+        assert len(found.nested) == len(found.weights) == len(found.costs)
+        assert found.nested[-1] == GRID.ends
+    assert all(abs(index) <= 3 * RECORDS for index in asked)
+    assert not asked or epsilon > Fraction(1, 100)

@@ -111,6 +111,9 @@ class HalfWidthDraw:
         if target >= -below.bottom:
             nested = [(low, upper) for _, upper in nested]
         nested = [one for one, after in pairwise([*nested, None]) if one is not None and one != after]
+        if len(nested) == 1:
+            # The whole range: nothing is at stake, and a margin beyond all links would ask for more than there are.
+            return Candidates(nested, (1,), [0])
         # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
         farthest = max(above.top, -above.bottom, below.top, -below.bottom)
         reach = min(self._looked(len(nested), lean), target + farthest)
