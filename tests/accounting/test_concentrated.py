@@ -45,10 +45,10 @@ def test_bounded_range_has_rho_an_eighth_of_epsilon_squared(epsilon):
     """No two-point law with log-ratios in an interval of length epsilon shows more, and some nearly as much."""
     rho = float(bounded_range(Fraction(str(epsilon))).rho)
     pairs = [bounded_pair(epsilon, i / 200) for i in range(1, 200)]
-    shown = max(divergence_over_order(*pair, order) for pair in pairs for order in ORDERS)
-    assert shown <= rho * (1 + 1e-9)
-    assert shown > 0.75 * rho  # so that a rho a quarter smaller would be found
-    assert epsilon > 1 or shown > 0.98 * rho
+    largest = max(divergence_over_order(*pair, order) for pair in pairs for order in ORDERS)
+    assert largest <= rho * (1 + 1e-9)
+    assert largest > 0.75 * rho  # so that a rho a quarter smaller would be found
+    assert epsilon > 1 or largest > 0.98 * rho
 
 
 def laplace_pair(steps, scale, reach=4000):
@@ -64,14 +64,14 @@ def test_integer_laplace_noise_has_the_stated_rho_exactly(steps, scale):
     """No order shows more than the mean loss, which is the formula; one percent less would be too little."""
     rho = float(integer_laplace(Fraction(steps) / Fraction(scale), 1 / Fraction(scale)).rho)
     pair = laplace_pair(steps, scale, reach=int(60 * scale))
-    shown = max(divergence_over_order(*pair, order) for order in (1 + 1e-6, *ORDERS[:6]))
-    assert 0.999 * rho < shown <= rho * (1 + 1e-6)
+    largest = max(divergence_over_order(*pair, order) for order in (1 + 1e-6, *ORDERS[:6]))
+    assert 0.999 * rho < largest <= rho * (1 + 1e-6)
 
 
 def test_the_rho_of_real_noise_is_too_small_for_integer_noise():
     """A count of sensitivity 1 at epsilon 1: 0.462, as of any pure mechanism, where real noise has 0.368."""
-    shown = divergence_over_order(*laplace_pair(1, 1.0, 100), 1 + 1e-6)
-    assert shown > 1.25 * float(real_laplace(Fraction(1)).rho)
+    largest = divergence_over_order(*laplace_pair(1, 1.0, 100), 1 + 1e-6)
+    assert largest > 1.25 * float(real_laplace(Fraction(1)).rho)
     assert integer_laplace(Fraction(1), Fraction(1)).rho == Loss(1.0).concentrated.rho
 
 
@@ -169,8 +169,8 @@ def test_quantiles_by_levels_show_at_most_their_rho(epsilon):
     assert concentrated_levels(rate, plan).rho == pytest.approx(float(rate**2), rel=1e-9)
     facts = published(draws)
     laws = {id(data): chances(draws, facts, data) for pair in universe.different_pairs for data in pair}
-    shown = max(renyi_rho(laws[id(here)], laws[id(there)]) for here, there in universe.different_pairs)
-    assert 0.2 * float(rate**2) < shown <= float(rate**2)
+    largest = max(renyi_rho(laws[id(here)], laws[id(there)]) for here, there in universe.different_pairs)
+    assert 0.2 * float(rate**2) < largest <= float(rate**2)
 
 
 @pytest.mark.parametrize("share", [1 / 2, 1 / 3, 3 / 4])

@@ -49,9 +49,9 @@ def stated_law(prepared: Prepared, universe: Universe, stride: int = 1) -> Evide
             laws[id(data)] = chances(prepared, facts, data)
         return laws[id(data)]
 
-    shown = max((renyi_rho(law(here), law(there)) for here, there in pairs), default=0.0)
-    note = f"rho {shown:.4g} of {rho:.4g} stated"
-    holds = within_rounding(shown, rho)
+    largest = max((renyi_rho(law(here), law(there)) for here, there in pairs), default=0.0)
+    note = f"rho {largest:.4g} of {rho:.4g} stated"
+    holds = within_rounding(largest, rho)
     if claims_bounded_range(prepared.loss):
         longest = max((log_range(law(here), law(there)) for here, there in pairs), default=0.0)
         allowed = math.sqrt(8.0 * rho)

@@ -40,15 +40,15 @@ def width(rank: int, effort: Effort, *, rate: float | None = None) -> Evidence:
     """What the width shows given the answer, and how often it misses at most."""
     grid = Grid(Fraction(1), VALUES[0], VALUES[-1])
     facts = Published[object](RankedValue(rank, RECORDS, grid))
-    universe, pairs, shown, missed = datasets(VALUES, RECORDS), 0, 0.0, 0.0
+    universe, pairs, largest, missed = datasets(VALUES, RECORDS), 0, 0.0, 0.0
     for answer in (*grid.ends, 3) if effort.quick else range(VALUES[-1] + 1):
         laws = {x: half_width_law(EPSILON, MISS, facts, as_column(x, grid), answer, rate=rate) for x in universe}
-        shown = max(shown, worst_log_ratio(laws.__getitem__, VALUES, universe)[0])
+        largest = max(largest, worst_log_ratio(laws.__getitem__, VALUES, universe)[0])
         pairs += sum(1 for x in universe for _ in neighbours(x, VALUES))
         for x, law in laws.items():
             missed = max(missed, sum(p for (low, high), p in law.items() if not low <= x[rank - 1] <= high))
-    holds = within_rounding(shown, float(EPSILON)) and within_rounding(missed, float(MISS))
-    return Evidence(holds, Loss(float(EPSILON)), shown, None, pairs, f"misses {missed:.3g} of {float(MISS):g}")
+    holds = within_rounding(largest, float(EPSILON)) and within_rounding(missed, float(MISS))
+    return Evidence(holds, Loss(float(EPSILON)), largest, None, pairs, f"misses {missed:.3g} of {float(MISS):g}")
 
 
 def unsigned_margin(effort: Effort) -> Evidence:  # noqa: ARG001

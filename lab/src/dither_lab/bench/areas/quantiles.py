@@ -180,8 +180,8 @@ def _median_intervals(quick: bool) -> list[Comparison]:
     """How wide the interval of a median is, beside that of smooth noise."""
     count = 5 if quick else 10
 
-    def way(label: str, manner: str, epsilon: float) -> Way:
-        return Way(OURS, "half_width", label, {"bounds": (0, 600_000), "epsilon": epsilon, "manner": manner})
+    def way(label: str, choice: str, epsilon: float) -> Way:
+        return Way(OURS, "half_width", label, {"bounds": (0, 600_000), "epsilon": epsilon, "choice": choice})
 
     return [
         Comparison(
@@ -224,10 +224,10 @@ def _trimmed_means(quick: bool) -> list[Comparison]:
             name=f"trimmed mean with an interval/{quantity}",
             what=f"{quantity} of the 10% trimmed mean of {PAYS}, with a 95% interval",
             data=Data("pays", _pays, count),
-            ours=Way(OURS, task, options={**options, "manner": "auto"}),
+            ours=Way(OURS, task, options={**options, "choice": "auto"}),
             others=(
                 Way(OURS, "oracle", beyond, {**options, "width": task == "half_width"}),
-                Way(OURS, task, "inverse draw", {**options, "manner": "inverse"}),
+                Way(OURS, task, "inverse draw", {**options, "choice": "inverse"}),
             ),
             measures=("error",),
             guarantee="epsilon 1",

@@ -9,7 +9,7 @@ from typing import Any
 import dither as dt
 from dither.sources.column import Column, read_column, shape_of
 
-MANNERS: dict[str, dict[str, Any]] = {
+CHOICES: dict[str, dict[str, Any]] = {
     "auto": {"mechanism": "auto"},
     "smooth": {"mechanism": "smooth", "noise": "power_law"},
     "inverse": {"mechanism": "inverse"},
@@ -21,7 +21,7 @@ MANNERS: dict[str, dict[str, Any]] = {
 def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """The public functions, from the array to the number."""
     given = {"bounds": tuple(options["bounds"]), "epsilon": options["epsilon"], "confidence": None}
-    given |= MANNERS[options.get("manner", "auto")]
+    given |= CHOICES[options.get("choice", "auto")]
     x, q = data["x"], options["q"]
     plain = {0.5: dt.median, 0.0: dt.minimum, 1.0: dt.maximum}.get(q)
     if plain is None:
@@ -47,7 +47,7 @@ def value(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
 
 
 def _interval_asked(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
-    given = {"bounds": tuple(options["bounds"]), "epsilon": options["epsilon"], **MANNERS[options["manner"]]}
+    given = {"bounds": tuple(options["bounds"]), "epsilon": options["epsilon"], **CHOICES[options["choice"]]}
     trim = options.get("trim")
     if trim is None:
         return lambda: dt.median(data["x"], **given)
