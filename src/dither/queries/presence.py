@@ -96,7 +96,7 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
     The intervals hold all at once.
 
     >>> import dither as dt
-    >>> shares = dt.quality(["1", "2", "n/a", None] * 500, bounds=(0, 1), epsilon=2.0).value
+    >>> shares = dt.quality(["1", "1", "2", "n/a", None] * 400, bounds=(0, 1), epsilon=2.0).value
     >>> [round(share, 1) for share in shares]
     [0.2, 0.2, 0.2]
     """
