@@ -14,6 +14,9 @@ TRIES = 20
 """Of the least time of so many tries on the sparse graph a busy machine takes no part any more."""
 ALPHA = 1e-9
 """The test's false-alarm rate."""
+ROUNDS = 4
+"""Where the machine is so busy that the control is not found, all answers are asked for again, so often at most."""
+NAMES = ("sparse", "dense")
 GRAPH = """[dataset]
 source = "{name}.csv"
 
@@ -57,23 +60,27 @@ def test_response_times(tmp_path):
     _two_graphs(tmp_path / "home")
     server = CuratorProcess(tmp_path / "home", seconds=SECONDS).start()
     try:
-        for name in ("sparse", "dense"):
+        for name in NAMES:
             server.call("PATCH", f"/v1/datasets/{name}", {"answer_seconds": 6.0})
             _seconds(server, name)  # compiles
             server.call("PATCH", f"/v1/datasets/{name}", {"answer_seconds": SECONDS})
-        seen: dict[str, list[float]] = {"sparse": [], "dense": []}
-        worked = {name: _worked(server, name) for name in seen}
+        worked = {name: _worked(server, name) for name in NAMES}
         for _ in range(TRIES):
-            worked = {name: min(worked[name], _worked(server, name)) for name in seen}
+            worked = {name: min(worked[name], _worked(server, name)) for name in NAMES}
             if worked["dense"] > 4 * worked["sparse"]:
                 break
         difference = (worked["dense"] - worked["sparse"]) / SECONDS
         assert worked["dense"] > 2 * worked["sparse"]
-        for turn in range(trials(24, 200)):
-            for name in ("sparse", "dense") if turn % 2 else ("dense", "sparse"):
-                seen[name].append(_seconds(server, name) / SECONDS % 1.0)
-        assert ks_2samp(seen["sparse"], seen["dense"]).pvalue > ALPHA
-        assert ks_2samp(seen["sparse"], [one + difference for one in seen["dense"]]).pvalue < ALPHA
+        for _ in range(ROUNDS):
+            seen: dict[str, list[float]] = {name: [] for name in NAMES}
+            for turn in range(trials(24, 200)):
+                for name in NAMES if turn % 2 else reversed(NAMES):
+                    seen[name].append(_seconds(server, name) / SECONDS % 1.0)
+            assert ks_2samp(seen["sparse"], seen["dense"]).pvalue > ALPHA / ROUNDS
+            control = ks_2samp(seen["sparse"], [one + difference for one in seen["dense"]]).pvalue
+            if control < ALPHA / ROUNDS:
+                break
+        assert control < ALPHA / ROUNDS
     finally:
         server.stop()
 
