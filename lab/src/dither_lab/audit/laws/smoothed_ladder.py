@@ -99,6 +99,11 @@ def _largest_ratio(here: _Density, there: _Density) -> tuple[float, float]:
     return least, most
 
 
+def densities_apart(here: Stairs, there: Stairs, rate: Fraction) -> tuple[float, float]:
+    """Bounds on the largest log-ratio of the densities along two stairs."""
+    return _largest_ratio(_Density(here, rate), _Density(there, rate))
+
+
 @output_law("smoothed_ladder")
 class SmoothedLadderLaw(IndependentLaw):
     """Density proportional to ``e^{-rate k(|z - f(x)|)}`` on the whole line (docs/proofs/smoothed_ladder.md).
