@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from dither.mechanisms.mechanism import Outcome, Prepared
+from dither.mechanisms.mechanism import Prepared
+from dither.mechanisms.noisy_count import NoisyCountMean
 from dither.numbers import precision
 from dither.privacy import Neighbours
 from dither.queries.totals import Mean
@@ -20,7 +21,8 @@ from dither_lab.audit.imitation import imitation
 from dither_lab.audit.laws.facts import D, Facts, records_grid
 from dither_lab.audit.laws.outputs import Distribution, MixtureLaw, Outputs
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, Pair, WorstPair, output_law
-from dither_lab.audit.laws.smoothed_ladder import BITS, SmoothedLadderLaw, densities_apart
+from dither_lab.audit.laws.smoothed_ladder import BITS, LadderRate, SmoothedLadderLaw, densities_apart
+from dither_lab.audit.laws.tails import Floats
 from dither_lab.audit.universes import Universe, selection_universe
 
 _FAR, _PANEL = 80.0, 1 / 64
@@ -50,9 +52,9 @@ class Quotient(Distribution):
         """P(side X > side level max(Y, scale)), by Simpson's rule over the noise of Y between its kinks."""
         total, count = self.total / self.scale, self.count / self.scale
 
-        def tail(noise: Any) -> Any:
+        def tail(noise: Floats) -> Floats:
             away = side * (level * np.maximum(count + noise, 1.0) - total)
-            return np.where(away > 0.0, np.exp(-np.abs(away)) / 2.0, 1.0 - np.exp(-np.abs(away)) / 2.0)
+            return np.asarray(np.where(away > 0.0, np.exp(-np.abs(away)) / 2.0, 1.0 - np.exp(-np.abs(away)) / 2.0))
 
         kink = total / level - count if level else 0.0
         raised = 1.0 - count
@@ -81,19 +83,19 @@ class NoisyCountLaw(IndependentLaw):
         records = data.values.tolist()  # type: ignore[attr-defined]
         return sum(2 * record - sum(records_grid(facts.statistic).ends) for record in records), len(records)
 
-    def scales(self, prepared: Any, facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
+    def scales(self, prepared: NoisyCountMean[D], facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
         """Of the first count, and of the doubled sum and the count of few records."""
         low, high = records_grid(facts.statistic).ends
         rows = facts.statistic.rows_per_person
         second = 2 * rows / prepared.answer_epsilon
         return rows / prepared.count_epsilon, second * (high - low), second
 
-    def branches(self, prepared: Any) -> list[tuple[int | None, float, float]]:
+    def branches(self, prepared: NoisyCountMean[D]) -> list[tuple[int | None, float, float]]:
         """(the answer's epsilon over beta, None for few records; from which noisy count on; up to which)."""
         edges = [-math.inf, *prepared.thresholds, math.inf]
         return list(zip((None, *prepared.shares), edges, edges[1:], strict=False))
 
-    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
+    def outputs(self, prepared: NoisyCountMean[D], facts: Facts[D], data: D) -> Outputs:
         low, high = facts.statistic.answers.ends
         total, count = self.sum_and_count(facts, data)
         first, sums, second = self.scales(prepared, facts)
@@ -107,12 +109,12 @@ class NoisyCountLaw(IndependentLaw):
                 parts.append((chance, _LADDER.distribution(self.drawn(prepared, share), facts, data)))
         return Outputs((facts.value(data),), (MixtureLaw(parts),))
 
-    def drawn(self, prepared: Any, share: int) -> Any:
+    def drawn(self, prepared: NoisyCountMean[D], share: int) -> LadderRate:
         """The public parameters of one draw along the ladder."""
         beta = prepared.answer_epsilon / share
-        return _Drawn(prepared.answer_epsilon - beta, beta)
+        return LadderRate(prepared.answer_epsilon - beta, beta)
 
-    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
+    def worst_pair(self, prepared: NoisyCountMean[D], facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         """Over all that is released: the first count, then the answer along the ladder, or the sum and the count."""
         best, most = (-math.inf, pairs[0]), -math.inf
         for pair in pairs:
@@ -121,7 +123,7 @@ class NoisyCountLaw(IndependentLaw):
             best = max(best, (least, pair), key=lambda found: found[0])
         return best[0], float_bound(most, prepared.loss.epsilon), best[1]
 
-    def shown(self, prepared: Any, facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
+    def shown(self, prepared: NoisyCountMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
         """Bounds on the greatest log-ratio of one pair."""
         here, there = (self.sum_and_count(facts, data) for data in pair)
         first, sums, second = self.scales(prepared, facts)
@@ -139,25 +141,19 @@ class NoisyCountLaw(IndependentLaw):
             found.append((counted + lower, counted + upper))
         return max(lower for lower, _ in found), max(upper for _, upper in found)
 
-    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
-        return replace(  # type: ignore[no-any-return]
+    def weakened(self, prepared: NoisyCountMean[D], factor: Fraction) -> Prepared[D]:
+        return replace(
             prepared,
             count_epsilon=prepared.count_epsilon / factor,
             answer_epsilon=prepared.answer_epsilon / factor,
         )
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:
+    def mutants(self, prepare: Callable[[Universe], NoisyCountMean]) -> Iterator[Mutant]:
         relation = Neighbours.ADD_REMOVE_CHANGE
         universe = selection_universe(Mean(bounds=(0, 4)), (0, 1, 4), 3, relation)
         people = selection_universe(Mean(bounds=(0, 4)), (0, 4), 3, relation, 2)
         for law, on in ((FreeCount(), universe), (SpentTwice(), universe), (OneRow(), people)):
             yield Mutant(law.mistake, on, law.imitated(prepare(on)), law)
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    rate: Fraction
-    beta: Fraction
 
 
 def _between(count: int, scale: float, start: float, stop: float) -> float:
@@ -180,52 +176,47 @@ def _largest(here: int, there: int, start: float, stop: float) -> int:
     return max(abs(int(z) - there) - abs(int(z) - here) for z in places)
 
 
-class _BrokenLaw(NoisyCountLaw):
+class BrokenCountLaw(NoisyCountLaw):
     """The same claim, and one mistake."""
 
     mistake: str
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:  # noqa: ARG002
+    def mutants(self, prepare: Callable[[Universe], NoisyCountMean]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())
 
-    def broken(self, prepared: Any) -> Any:
+    @abstractmethod
+    def broken(self, prepared: NoisyCountMean[D]) -> NoisyCountMean[D]:
         """The mechanism with its mistake, by its own draws and its own law."""
-        raise NotImplementedError
 
-    def imitated(self, honest: Any) -> Prepared:
+    def imitated(self, honest: NoisyCountMean[D]) -> Prepared:
         """Draws with the mistake, under the honest claim."""
         mutant = self.broken(honest)
-
-        def run(data: Any) -> Outcome:
-            found: Outcome = mutant.run(data)
-            return found
-
-        return imitation(honest, run, mutant.error_laws)
+        return imitation(honest, mutant.run, mutant.error_laws)
 
 
-class FreeCount(_BrokenLaw):
+class FreeCount(BrokenCountLaw):
     """A count that nothing was set aside for: the answer spends the whole loss."""
 
     mistake = "a count for nothing"
 
-    def broken(self, prepared: Any) -> Any:
+    def broken(self, prepared: NoisyCountMean[D]) -> NoisyCountMean[D]:
         return replace(prepared, answer_epsilon=prepared.answer_epsilon + prepared.count_epsilon)
 
-    def shown(self, prepared: Any, facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
+    def shown(self, prepared: NoisyCountMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
         return super().shown(self.broken(prepared), facts, pair)
 
 
-class SpentTwice(_BrokenLaw):
+class SpentTwice(BrokenCountLaw):
     """A sum and a count of few records with half of their noise, as if only one of them could be moved."""
 
     mistake = "a sum and a count that spend the whole loss each"
 
-    def broken(self, prepared: Any) -> Any:
+    def broken(self, prepared: NoisyCountMean[D]) -> NoisyCountMean[D]:
         mutant = replace(prepared)
         object.__setattr__(mutant, "few", replace(prepared.few, scale=prepared.few.scale / 2))
         return mutant
 
-    def scales(self, prepared: Any, facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
+    def scales(self, prepared: NoisyCountMean[D], facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
         first, sums, second = super().scales(prepared, facts)
         return first, sums / 2, second / 2
 
