@@ -68,6 +68,7 @@ from dither.mechanisms.k_norm import KNorm as KNorm
 from dither.mechanisms.ladder import LadderMechanism as LadderMechanism
 from dither.mechanisms.largest_local import LargestLocal as LargestLocal
 from dither.mechanisms.metric_space import MetricSpace as MetricSpace
+from dither.mechanisms.noisy_count import NoisyCount as NoisyCount
 from dither.mechanisms.noisy_histogram import NoisyHistogram as NoisyHistogram
 from dither.mechanisms.noisy_local import NoisyLocal as NoisyLocal
 from dither.mechanisms.propose_test import ProposeTest as ProposeTest

@@ -11,6 +11,7 @@ MechanismName: TypeAlias = Literal[
     "k_norm",
     "ladder",
     "largest_local",
+    "noisy_count",
     "noisy_histogram",
     "noisy_local",
     "propose_test",

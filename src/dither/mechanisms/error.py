@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 from typing import Protocol
 
 import numpy as np
@@ -109,17 +110,21 @@ class AddedNoise(ErrorLaw):
 
 
 class Mixture(ErrorLaw):
-    """Several laws, each with the same weight."""
+    """Several laws, each with the same weight unless weights are given."""
 
-    def __init__(self, laws: Sequence[ErrorLaw]) -> None:
+    def __init__(self, laws: Sequence[ErrorLaw], weights: Sequence[float] | None = None) -> None:
         self._laws = laws
+        self._weights = [1.0] * len(laws) if weights is None else weights
 
     @property
     def mean(self) -> float:
-        return math.fsum(law.mean for law in self._laws) / len(self._laws)
+        return self._average([law.mean for law in self._laws])
 
     def beyond(self, distance: float) -> float:
-        return math.fsum(law.beyond(distance) for law in self._laws) / len(self._laws)
+        return self._average([law.beyond(distance) for law in self._laws])
+
+    def _average(self, numbers: Sequence[float]) -> float:
+        return math.fsum(map(mul, self._weights, numbers)) / math.fsum(self._weights)
 
     def quantile(self, miss: float) -> float:
         """The least whole distance (large ones: to a thousandth) that is exceeded with at most this probability."""

@@ -20,6 +20,7 @@ from dither.sensitivity.largest_change import HasLargestChange
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.reachable import HasReachableValues
+from dither.sensitivity.sum_and_count import HasSumAndCount
 
 STRUCTURES = (
     HasGlobalSensitivity,
@@ -29,6 +30,7 @@ STRUCTURES = (
     HasLocalSensitivity,
     HasDomainHistogram,
     HasLargestChange,
+    HasSumAndCount,
 )
 """Sensitivity structures, from what every statistic offers to what few do; mechanisms are listed in this order."""
 

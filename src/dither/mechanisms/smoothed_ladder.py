@@ -143,17 +143,17 @@ class SmoothedLadderDraw(Prepared[Data]):
     @property
     def window(self) -> int:
         """How many rungs decide a draw with certainty 1 - 2**-40: public."""
-        mass = self._depth + math.log1p(1.0 / float(self.rate)) + _CERTAINTY * math.log(2.0)
+        mass = self.depth + math.log1p(1.0 / float(self.rate)) + _CERTAINTY * math.log(2.0)
         return math.ceil(mass / float(self.rate)) + 1
 
     @property
     def draw_length(self) -> int:
         # With the least beta that an epsilon has by default, so that the number falls as epsilon grows.
         beta = min(self.beta, (self.rate + self.beta) * LEAST_BETA_SHARE)
-        return self.window + math.ceil((self._depth + 1.0) / float(beta))
+        return self.window + math.ceil((self.depth + 1.0) / float(beta))
 
     @property
-    def _depth(self) -> float:
+    def depth(self) -> float:
         """``ln(C/h)``: how far the least rung can lie below the global sensitivity."""
         return math.log(max(self.statistic.global_sensitivity, 1 << _FLOOR_BITS))
 
@@ -169,7 +169,7 @@ class SmoothedLadderDraw(Prepared[Data]):
     def check_beta(self) -> None:
         """Refuse, from public facts, a smoothness that would look at too many rungs."""
         limit = MOST_STEPS // self.step_weight
-        there_are, least = self.statistic.changes_to_worst_case, (self._depth + 1.0) / limit
+        there_are, least = self.statistic.changes_to_worst_case, (self.depth + 1.0) / limit
         if float(self.beta) < least and (there_are is None or there_are >= limit):
             raise InvalidArgument("beta", float(self.beta), f"must be a number of at least {least:.2g}")
 

@@ -30,6 +30,7 @@ from dither.sensitivity.ladder import (
 )
 from dither.sensitivity.margins import LevelsByMargins
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.sum_and_count import HasSumAndCount
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
@@ -186,7 +187,7 @@ class FilteredTotal(Statistic[RankedRecords]):
 
 
 @dataclass(frozen=True)
-class FilteredMean(Statistic[RankedRecords]):
+class FilteredMean(Statistic[RankedRecords], HasSumAndCount[RankedRecords]):
     """The mean of the selected records; the middle of the bounds for an empty selection.
 
     Guarantee  Rungs ``(hi - lo) / max(1, n - k)``, rounded up on the grid of the answers.
@@ -198,6 +199,9 @@ class FilteredMean(Statistic[RankedRecords]):
     neighbours: Neighbours
     beta_per_epsilon = Fraction(1, 5)
     mechanism_preference = FITTED_FIRST
+
+    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:  # noqa: ARG002
+        return "noisy_count"
 
     @property
     def records_on(self) -> Grid:
@@ -222,8 +226,19 @@ class FilteredMean(Statistic[RankedRecords]):
         low, high = self.answers.ends
         return data.total() * self._finer // data.records if data.records else (low + high) // 2
 
+    @property
+    def deviation_range(self) -> int:
+        low, high = self.column.ends
+        return high - low
+
+    def count(self, data: RankedRecords) -> int:
+        return data.records
+
+    def doubled_deviations(self, data: RankedRecords) -> int:
+        return 2 * data.total() - sum(self.column.ends) * data.records if data.records else 0
+
     def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return MeanLadder(data.records, self.global_sensitivity)
+        return self.ladder_of_count(data.records)
 
     def ladder_of_count(self, records: int) -> Ladder:
         return MeanLadder(records, self.global_sensitivity)
@@ -387,6 +402,30 @@ class ReachableValuesOfPeople(OfPeople[Data], HasReachableValues[Data]):
         return ReachableValues(values, fine.bottom // rows, -(-fine.top // rows))
 
 
+@dataclass(frozen=True)
+class MeanOfPeople(OfPeople[Data], HasSumAndCount[Data]):
+    """The same for a mean of a private number of records."""
+
+    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
+        return self.base.preferred_at(epsilon, interval=interval)
+
+    @property
+    def _mean(self) -> HasSumAndCount[Data]:
+        if not isinstance(self.base, HasSumAndCount):
+            raise TypeError(type(self.base).__name__)
+        return self.base
+
+    @property
+    def deviation_range(self) -> int:
+        return self._mean.deviation_range
+
+    def count(self, data: Data) -> int:
+        return self._mean.count(data)
+
+    def doubled_deviations(self, data: Data) -> int:
+        return self._mean.doubled_deviations(data)
+
+
 S = TypeVar("S", bound=Statistic | VectorStatistic)
 
 
@@ -396,4 +435,6 @@ def for_people(statistic: S, rows: int) -> S | Statistic:
         return statistic
     if isinstance(statistic, HasReachableValues):
         return ReachableValuesOfPeople(statistic, rows)
+    if isinstance(statistic, HasSumAndCount):
+        return MeanOfPeople(statistic, rows)
     return OfPeople(statistic, rows)

@@ -98,10 +98,11 @@ def _too_little_noise() -> Iterator[Check]:
             return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), noise)), universe)
 
         yield _broken("noise 20% small", "exhaustive", law_of, name)
-    for name in ("noisy_histogram", "k_norm"):
+    bits = "counting queries, attribute_means"
+    for name, subject in (("noisy_histogram", bits), ("k_norm", bits), ("noisy_count", "filtered mean")):
 
-        def counted(effort: Effort, name: str = name) -> Evidence:
-            audited = next(one for one in audited_queries() if one.name == "counting queries, attribute_means")
+        def counted(effort: Effort, name: str = name, subject: str = subject) -> Evidence:
+            audited = next(one for one in audited_queries() if one.name == subject)
             universe = audited.universe(effort.quick)
             return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), "")), universe)
 
@@ -155,6 +156,7 @@ def _consistently_wrong() -> Iterator[Check]:
         ("own vector with a ladder", "smooth", "power_law"),
         ("counting queries, thresholds", "noisy_histogram", ""),
         ("counting queries, attribute_means", "k_norm", ""),
+        ("filtered mean", "noisy_count", ""),
     ):
 
         def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:

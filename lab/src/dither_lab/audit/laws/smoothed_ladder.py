@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
+from dither.mechanisms.smoothed_ladder import SmoothedLadderDraw
 from dither.numbers import Ball, ball, precision, upper_float
 from dither.queries.order import Minimum
 from dither.queries.smallest import ChainSum
@@ -99,6 +100,23 @@ def _largest_ratio(here: _Density, there: _Density) -> tuple[float, float]:
     return least, most
 
 
+@dataclass(frozen=True)
+class LadderRate:
+    """The public parameters of a draw along a smoothed ladder."""
+
+    rate: Fraction
+    beta: Fraction
+
+
+Drawn: TypeAlias = SmoothedLadderDraw[D] | LadderRate
+"""What says how fast densities fall and how smooth the ladder is."""
+
+
+def densities_apart(here: Stairs, there: Stairs, rate: Fraction) -> tuple[float, float]:
+    """Bounds on the largest log-ratio of the densities along two stairs."""
+    return _largest_ratio(_Density(here, rate), _Density(there, rate))
+
+
 @output_law("smoothed_ladder")
 class SmoothedLadderLaw(IndependentLaw):
     """Density proportional to ``e^{-rate k(|z - f(x)|)}`` on the whole line (docs/proofs/smoothed_ladder.md).
@@ -116,7 +134,7 @@ class SmoothedLadderLaw(IndependentLaw):
         settled = max(facts.settled(data), 1)
         return [max(Fraction(rung), least) for rung in facts.sensitivities(data, settled)], widest
 
-    def stairs(self, prepared: Any, facts: Facts[D], data: D) -> Stairs:
+    def stairs(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Stairs:
         """The smoothed rungs, by their definition."""
         found, widest = self.rungs(facts, data)
         every = [ball(rung) for rung in (*found, widest)]
@@ -131,7 +149,7 @@ class SmoothedLadderLaw(IndependentLaw):
             widths.append(width)
         return Stairs(facts.value(data), widths, ball(widest))
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
+    def distribution(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Distribution:
         """Of the answer."""
         grid = facts.statistic.answers
         with precision(BITS):
@@ -203,7 +221,7 @@ class WholeRungs(_BrokenLaw):
 
     mistake = "smoothed rungs rounded to whole numbers"
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> ListedDistribution:
+    def distribution(self, prepared: Drawn[D], facts: Facts[D], data: D) -> ListedDistribution:
         low, high = facts.statistic.answers.ends
         with precision(BITS):
             widths, widest = self.stairs(prepared, facts, data).floats()
@@ -248,7 +266,7 @@ class Renormalised(_BrokenLaw):
         rooms = np.array([line.value - low, high - line.value], dtype=float)
         return 1.0 - float(line.tail(rooms).sum()) / 2.0, line
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> ListedDistribution:
+    def distribution(self, prepared: Drawn[D], facts: Facts[D], data: D) -> ListedDistribution:
         low, high = facts.statistic.answers.ends
         inside, line = self._inside(prepared, facts, data)
         free = replace(line, low=None, high=None)
@@ -297,7 +315,7 @@ class ShortWindow(_BrokenLaw):
 
     mistake = "a maximum over a window of rungs"
 
-    def stairs(self, prepared: Any, facts: Facts[D], data: D) -> Stairs:
+    def stairs(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Stairs:
         found, widest = self.rungs(facts, data)
         every = [ball(rung) for rung in (*found, widest)]
         fall = (-ball(prepared.beta)).exp()

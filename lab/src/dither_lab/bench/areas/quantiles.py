@@ -242,6 +242,54 @@ def _trimmed_means(quick: bool) -> list[Comparison]:
     ]
 
 
+MATCHING = 5_000
+
+
+def _some_pays(index: int, folder: Path) -> Dataset:
+    """Of four times as many rows, those that a filter selects; the others have no value."""
+    x = _pays(index, folder)["x"].copy()
+    x[MATCHING:] = np.nan
+    return {"x": x}
+
+
+def _filtered_means(quick: bool) -> list[Comparison]:
+    """The mean of a private number of records over (high - low)/(n epsilon), alone and with its interval."""
+    count = 5 if quick else 10
+    options = {"bounds": (0, 600_000), "epsilon": 1.0}
+
+    def error(answer: float, data: Dataset) -> float:
+        return abs(answer - float(np.nanmean(data["x"])))
+
+    judged: tuple[tuple[str, float | None, bool, Score, float], ...] = (
+        ("error", None, False, error, 1.05),
+        ("error with a 95% interval", 0.95, False, error, 1.2),
+        ("half-width of the 95% interval", 0.95, True, lambda answer, data: float(answer), 3.8),
+    )
+    beyond = "Laplace noise of (high - low)/(n epsilon), not private"
+    return [
+        Comparison(
+            name=f"filtered mean/{quantity}",
+            what=f"{quantity} of the mean of {MATCHING:,} pays that a filter selects",
+            data=Data("some pays", _some_pays, count),
+            ours=Way(OURS, "selected_mean", options={**asked, "mechanism": "auto"}),
+            others=(
+                Way(OURS, "selected_oracle", beyond, asked),
+                Way(OURS, "selected_mean", "smooth", {**asked, "mechanism": "smooth"}),
+            ),
+            measures=("error",),
+            guarantee="epsilon 1",
+            neighbours="add, remove or change one record",
+            score=score,
+            quantity=quantity,
+            unit="dollars",
+            effort=MeasuringEffort(count, 60 if quick else 400, 2.0),
+            asked=(Asked("error", limit, peers=(beyond,)),),
+        )
+        for quantity, confidence, width, score, limit in judged
+        for asked in ({**options, "confidence": confidence, "width": width},)
+    ]
+
+
 def _without_bounds(quick: bool) -> list[Comparison]:
     """DL09's refined interquartile range against the coarse scale, each with the whole loss."""
     count = 10 if quick else 50
@@ -318,12 +366,13 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, mechanisms of a median, intervals, several quantiles at once, ranges without bounds, times by size."""
+    """Errors, mechanisms of a median, intervals, means of selections, several quantiles at once, no bounds, times."""
     return [
         *_errors(quick),
         *_by_mechanism(quick),
         *_median_intervals(quick),
         *_trimmed_means(quick),
+        *_filtered_means(quick),
         _several(quick),
         *_without_bounds(quick),
         *_growth(quick),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
 
 import dither as dt
+from dither.mechanism_names import MechanismName
 from dither.sources.column import Column, read_column, shape_of
 
 CHOICES: dict[str, dict[str, Any]] = {
@@ -59,14 +63,60 @@ def oracle(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
 
     With ``width`` the half-width of its 95% interval, which it knows.
     """
-    import numpy as np
-
     x, rng = np.sort(data["x"]), np.random.default_rng()
     n, m = len(x), int(options["trim"] * len(x))
     least = float(max(x[n - m - 1] - x[m - 1], x[n - m] - x[m])) / (n - 2 * m) / options["epsilon"]
     if options.get("width"):
         return lambda: least * float(np.log(20.0))
     centre = float(x[m : n - m].mean())
+    return lambda: centre + float(rng.laplace(0.0, least))
+
+
+class Records(TypedDict):
+    """One column; what has no value is NaN."""
+
+    x: NDArray[np.float64]
+
+
+class MeanOptions(TypedDict):
+    """Of a mean of the records that have a value."""
+
+    bounds: tuple[float, float]
+    epsilon: float
+    confidence: float | None
+    mechanism: MechanismName
+    width: bool
+    """Whether half of the width of the interval is asked for, instead of the answer."""
+
+
+def selected_mean(options: MeanOptions, data: Records) -> Callable[[], float]:
+    """The mean of the records that have a value; how many have one is private."""
+    low, high = options["bounds"]
+
+    def ask() -> float:
+        release = dt.mean(
+            data["x"],
+            bounds=(low, high),
+            nulls="drop",
+            epsilon=options["epsilon"],
+            mechanism=options["mechanism"],
+            confidence=options["confidence"],
+        )
+        if not options["width"] or release.interval is None:
+            return float(release.value)
+        return float(release.interval[1] - release.interval[0]) / 2.0
+
+    return ask
+
+
+def selected_oracle(options: MeanOptions, data: Records) -> Callable[[], float]:
+    """The same with Laplace noise of what one record can move it by, which is not private."""
+    kept, rng = data["x"][~np.isnan(data["x"])], np.random.default_rng()
+    low, high = options["bounds"]
+    least = (high - low) / len(kept) / options["epsilon"]
+    if options["width"]:
+        return lambda: least
+    centre = float(kept.mean())
     return lambda: centre + float(rng.laplace(0.0, least))
 
 
@@ -111,7 +161,5 @@ def smooth(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
 
 def sort(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """What any quantile of unsorted records costs at least by sorting them."""
-    import numpy as np
-
     x = np.random.default_rng(0).permutation(data["x"])
     return lambda: float(np.sort(x)[len(x) // 2])
