@@ -100,11 +100,11 @@ def _clamped(effort: Effort) -> Evidence:
     """Within all brackets, what one record moves is at most the sensitivity that noise is fitted to."""
     size, cases = effort.of(3, 4), 0
     brackets = [Bracket.of(centre, below, above) for centre, below, above in product((0.0, 2.5), *_ends())]
-    for bracket, query in product(brackets, (Mean(), Sum(), Variance())):
-        for neighbours in (Neighbours.CHANGE_ONE, Neighbours.ADD_REMOVE):
-            private = neighbours is Neighbours.ADD_REMOVE
-            if private and not isinstance(query, Sum):
-                continue  # (audited as a filtered mean; a variance of a private number of records is refused)
+    # Means of a private number of records are audited as filtered means; variances of one are refused.
+    relations = {Mean(): (False,), Sum(): (False, True), Variance(): (False,)}
+    for bracket, (query, asked) in product(brackets, relations.items()):
+        for private in asked:
+            neighbours = Neighbours.ADD_REMOVE if private else Neighbours.CHANGE_ONE
             shape = Shape(size, whole=False, nullable=False, private=private, neighbours=neighbours)
             statistic = query.within(bracket.grid).resolve(shape)  # type: ignore[attr-defined]  # of one column
             allowed = statistic.global_sensitivity
