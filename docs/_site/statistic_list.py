@@ -98,9 +98,13 @@ ENTRIES = (
         "The mean of the clamped records.",
         "Tight bounds: the error is (upper - lower)/(n epsilon), whatever the records are.",
         "Wide bounds: one record may be at the end of them. A [trimmed mean](trimmed_mean.md) or a [median](median.md) then has a fraction of the error. Clamping pulls the mean inwards, and no confidence interval tells by how much. "
-        "Behind a filter or in groups the number of records is private too, which costs more.",
-        PAY + "print(dt.mean(pay, bounds=(0, 200_000), epsilon=0.5))  # pay above 200,000 counts as 200,000",
-        ("totals", "filtered"),
+        "Behind a filter or in groups the number of records is private too, which costs more. "
+        "Where no bounds are known leave them out (from n epsilon = 484 on): they are drawn around a private median, or above zero with `non_negative=True`, and are part of the release; "
+        "answer and interval are about the records clamped to them, and `count_beyond=True` says how many lie beyond.",
+        PAY
+        + "print(dt.mean(pay, bounds=(0, 200_000), epsilon=0.5))  # pay above 200,000 counts as 200,000\n"
+        + "print(dt.mean(pay, epsilon=0.5, count_beyond=True))  # no bounds are known",
+        ("totals", "filtered", "fitted_bounds"),
         "mean",
         QUOTED.format("mean"),
     ),
@@ -177,7 +181,7 @@ ENTRIES = (
     Entry(
         "scale",
         "Scale, and answers without bounds",
-        "`dt.scale`; `median`, `quantile`, `iqr`, `trimmed_mean` with `bounds=None`",
+        "`dt.scale`; `median`, `quantile`, `iqr`, `trimmed_mean`, `mean`, `sum`, `variance`, `std` with `bounds=None`",
         "The interquartile range to a factor, from records of which nothing is known, not even the order of magnitude.",
         "As a first question about an unknown column, from some thousand records on; its answer gives bounds for the next questions, honestly paid for. "
         "A median without bounds is about as good as one with them.",

@@ -43,4 +43,5 @@ def released(plan: Plan, result: Result, group: dict[str, GroupKey] | None = Non
         group=group,
         claim=plan.claim,
         derived_from=plan.derived_from,
+        clamped_to=result.clamped_to,
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overlo
 
 from dither.aliases import accepts_calibration, newer
 from dither.answer import answer, released
+from dither.errors import InvalidArgument
 from dither.kernels.progress import Progress, reporting
 from dither.mechanisms.metric_space import MetricSpace
 from dither.procedures.answer_spaces import AnswerSpace
@@ -356,13 +357,15 @@ def sum(
     confidence: Confidence = 0.95,
     step: Number | None = None,
     nulls: Nulls | None = None,
+    non_negative: bool = False,
+    count_beyond: bool = False,
 ) -> Release[float, Interval]:
-    """The sum of one bounded column, computed exactly; options as for ``median``.
+    """The sum of one column, computed exactly; options as for ``median``, without bounds as for ``mean``.
 
     >>> 2_000 < sum([30] * 100, bounds=(0, 100), epsilon=2.0).value < 4_000
     True
     """
-    query = Sum(bounds=bounds, step=step, nulls=nulls)
+    query = Sum(bounds=bounds, step=step, nulls=nulls, non_negative=non_negative, count_beyond=count_beyond)
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
@@ -404,6 +407,8 @@ def mean(
     confidence: Confidence = 0.95,
     step: Number | None = None,
     nulls: Nulls | None = None,
+    non_negative: bool = False,
+    count_beyond: bool = False,
 ) -> Release[float, Interval]: ...
 @accepts_calibration
 def mean(
@@ -417,17 +422,33 @@ def mean(
     confidence: Confidence = 0.95,
     step: Number | None = None,
     nulls: Nulls | None = None,
+    non_negative: bool = False,
+    count_beyond: bool = False,
 ) -> Release[float, Interval] | Release[Numbers, Intervals]:
-    """The mean of one bounded column, or of each column of a table (``bounds``: a pair for each); else as ``median``.
+    """The mean of one column, or of each column of a table (``bounds``: a pair for each); else as ``median``.
 
+    bounds: None: no bounds are known.  They are drawn first, with a part of epsilon, and are part of the release
+        (``clamped_to``): the answer and its interval are about the records clamped to them.
+    step: without bounds, the unit of the records: no bound is closer to zero; by default 1 for whole numbers, else
+        2**-20.
+    non_negative: only without bounds: all records count as at least 0, so that only an upper bound is drawn.
+    count_beyond: only without bounds: a tenth of epsilon says how many records lie beyond the bounds that were drawn.
+
+    >>> mean([40.0, 60.0] * 5_000, epsilon=1.0).clamped_to is not None
+    True
     >>> 25 < mean([30] * 1_000, bounds=(0, 100), epsilon=2.0).value < 35
     True
     """
     several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2 or count_of(bounds) is not None
     asked = (epsilon, delta, mechanism, noise, confidence)
     if several:
+        for name, given in (("non_negative", non_negative), ("count_beyond", count_beyond)):
+            if given:
+                raise InvalidArgument(name, given, "is for one column without bounds")
         return _ask(MeanVector(bounds=bounds, step=step, nulls=nulls), cast("Columns", data), *asked)
-    return _ask(Mean(bounds=cast("Bounds | None", bounds), step=step, nulls=nulls), data, *asked)
+    ends = cast("Bounds | None", bounds)
+    query = Mean(bounds=ends, step=step, nulls=nulls, non_negative=non_negative, count_beyond=count_beyond)
+    return _ask(query, data, *asked)
 
 
 @accepts_calibration
@@ -443,13 +464,17 @@ def variance(
     confidence: Confidence = 0.95,
     step: Number | None = None,
     nulls: Nulls | None = None,
+    non_negative: bool = False,
+    count_beyond: bool = False,
 ) -> Release[float, Interval]:
-    """The variance of one bounded column, divided by n - ``ddof``; options as for ``median``.
+    """The variance of one column, divided by n - ``ddof``; options as for ``median``, without bounds as for ``mean``.
 
     >>> variance([0, 100] * 500, bounds=(0, 100), epsilon=5.0).value > 2_000
     True
     """
-    query = Variance(ddof=ddof, bounds=bounds, step=step, nulls=nulls)
+    query = Variance(
+        ddof=ddof, bounds=bounds, step=step, nulls=nulls, non_negative=non_negative, count_beyond=count_beyond
+    )
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 

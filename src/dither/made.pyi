@@ -50,6 +50,8 @@ def std(
     bounds: Bounds | None = None,
     step: Number | None = None,
     nulls: Nulls | None = None,
+    non_negative: bool = False,
+    count_beyond: bool = False,
     ddof: Literal[0, 1] = 0,
     epsilon: Number,
     delta: Number = 0.0,

@@ -44,6 +44,38 @@ Counted: TypeAlias = "int | float | str | datetime.date | tuple[Counted, ...] | 
 
 
 @dataclass(frozen=True)
+class ClampedTo:
+    """Bounds that were found privately: a statistic without bounds is that of the records clamped to them."""
+
+    low: float
+    high: float
+    beyond: int | None = None
+    """How many records lie beyond them, with noise, where that was asked for."""
+    beyond_interval: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        ends = f"of the records clamped to [{formatted(self.low)}, {formatted(self.high)}], bounds that were found"
+        if self.beyond is None:
+            return f"{ends} privately; nothing is said of what lies beyond"
+        between = "" if self.beyond_interval is None else " ({:,} to {:,})".format(*self.beyond_interval)
+        return f"{ends} privately; about {self.beyond:,}{between} lie beyond"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values for JSON."""
+        ends: dict[str, Json] = {"low": self.low, "high": self.high}
+        if self.beyond is None:
+            return ends
+        return {**ends, "beyond": self.beyond, "beyond_interval": plain(self.beyond_interval, unchanged)}
+
+    @classmethod
+    def from_dict(cls, payload: Mapping[str, Json]) -> ClampedTo:
+        """What ``to_dict`` wrote."""
+        ends = cast("Mapping[str, float]", payload)
+        beyond, between = cast("tuple[int | None, list[int] | None]", map(payload.get, ("beyond", "beyond_interval")))
+        return cls(ends["low"], ends["high"], beyond, None if between is None else (between[0], between[1]))
+
+
+@dataclass(frozen=True)
 class Release(Generic[V_co, B_co]):
     """A private answer.
 
@@ -76,6 +108,9 @@ class Release(Generic[V_co, B_co]):
     """The charge of the ledger whose release this was computed from, at no loss of its own; None: from the records.
 
     A server tells an analyst its place in their own history, and 0 where somebody else paid for it."""
+
+    clamped_to: ClampedTo | None = None
+    """Where no bounds were known: those that were found, which the answer and its interval are about."""
 
     calibration = older_name("mechanism")
     if not TYPE_CHECKING:  # Release[float] leaves its interval open, which typing's own does not allow before 3.13
@@ -121,13 +156,14 @@ class Release(Generic[V_co, B_co]):
             **({} if self.group is None else {"group": plain(self.group, unchanged)}),
             **({} if self.claim is None else {"claim": self.claim}),
             **({} if self.derived_from is None else {"derived_from": self.derived_from}),
+            **({} if self.clamped_to is None else {"clamped_to": self.clamped_to.to_dict()}),
             "reason": self.reason,
         }
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Released]) -> Release:
         """The release that ``to_dict`` wrote; dates stay texts."""
-        group = payload.get("group")
+        group, clamped_to = payload.get("group"), payload.get("clamped_to")
         return cls(
             value=_tupled(payload["value"]),
             interval=_tupled(payload["interval"]),
@@ -144,6 +180,7 @@ class Release(Generic[V_co, B_co]):
             group=None if group is None else dict(group),
             claim=payload.get("claim"),
             derived_from=payload.get("derived_from"),
+            clamped_to=None if clamped_to is None else ClampedTo.from_dict(clamped_to),
         )
 
     @property
@@ -154,7 +191,7 @@ class Release(Generic[V_co, B_co]):
         return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
-        return f"{self._summary()}{self._missing()}{self._derived()}{self._claim()}"
+        return f"{self._summary()}{self._notes()}"
 
     def _summary(self) -> str:
         """Question, answer, interval and privacy loss."""
@@ -189,7 +226,13 @@ class Release(Generic[V_co, B_co]):
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}{self._derived()}{self._claim()}>"
+        return f"<Release {self._summary()}, {self.mechanism}{self._notes()}>"
+
+    def _notes(self) -> str:
+        return f"{self._clamped()}{self._missing()}{self._derived()}{self._claim()}"
+
+    def _clamped(self) -> str:
+        return "" if self.clamped_to is None else f"; {self.clamped_to}"
 
     def _missing(self) -> str:
         return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
@@ -209,8 +252,7 @@ class Release(Generic[V_co, B_co]):
         return list(zip(labels, self.value, ends, strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._missing()}{self._derived()}"
-        note += self._claim()
+        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._notes()}"
         if self.value is not None:
             note += self._reason()
         note_text = f"<br><small>{html.escape(note)}</small>"

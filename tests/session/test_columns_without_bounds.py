@@ -77,10 +77,6 @@ def test_what_a_missing_value_counts_as():
 @pytest.mark.parametrize(
     "query",
     [
-        dt.Mean("x"),
-        dt.Sum("x"),
-        dt.Std("x"),
-        dt.Variance("x"),
         dt.Quantiles("x", q=[0.25, 0.5]),
         dt.Maximum("x"),
         dt.Covariance(["x", "y"]),
@@ -107,7 +103,7 @@ def test_filters_and_groups_are_refused_without_bounds():
         session.ask(dt.Median("x"), epsilon=1.0, where="x > 3")
     assert session.ask(dt.Median("x", bounds=(0, 100)), epsilon=5.0, where="x > 3").value == pytest.approx(50, abs=3)
     with pytest.raises(InvalidText, match="declared without"):
-        session.sql("SELECT avg(x) FROM data", epsilon=1.0)
+        session.sql("SELECT max(x) FROM data", epsilon=1.0)
     assert session.sql("SELECT median(x) FROM data", epsilon=5.0).value == pytest.approx(50, abs=3)
 
 

@@ -221,6 +221,18 @@ class LossAnswer(AnswerModel):
         return self
 
 
+_COUNTS = pair(COUNT, "must be a list of two whole numbers")
+
+
+class ClampedToAnswer(AnswerModel):
+    """Bounds that were found privately."""
+
+    low: Finite
+    high: Finite
+    beyond: Annotated[int, Accepts(COUNT)] | None = None
+    beyond_interval: Annotated[tuple[int, int], Accepts(_COUNTS)] | None = None
+
+
 class ReleaseAnswer(LossAnswer):
     """One release; servers of version 0.1.0 call its mechanism ``calibration``."""
 
@@ -240,6 +252,7 @@ class ReleaseAnswer(LossAnswer):
     alias: str | None = None
     claim: str | None = None
     derived_from: Whole | None = None
+    clamped_to: ClampedToAnswer | None = None
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:

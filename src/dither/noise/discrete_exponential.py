@@ -71,7 +71,10 @@ def draw_index(
     costs: Sequence[int], rate: Fraction, source: Source = system, *, weights: Sequence[int] | None = None
 ) -> int:
     """An index with probability proportional to ``e^{-rate cost}``, times its own public weight if there are any."""
-    least, digits, tape = min(costs), _DIGITS, LazyBits(128, source)
+    least, tape = min(costs), LazyBits(128, source)
+    # Weights that are far apart need as many digits more, or the lightest would drown in the errors of the heaviest.
+    apart = 0 if weights is None else max(weights).bit_length() - min(weights).bit_length()
+    digits = _DIGITS + apart // 64 * 64
     # A table of powers is shared by draws at the same rate; its length is rounded up so that they find it again.
     listed = 1 << (max(costs) - least).bit_length()
     while True:

@@ -16,6 +16,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from dither.accounting.cascades import Composition, Step
+from dither.errors import InvalidArgument
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import VALUE_SHARE
@@ -24,8 +25,8 @@ from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.privacy import Loss, Neighbours
 from dither.procedures.floating import FloatingGrid
 from dither.procedures.ordered import Ordered, RankRange
-from dither.procedures.plans import Answer, ProcedurePlan, distinct_ranks, within
-from dither.procedures.unbounded import FoundNumber
+from dither.procedures.plans import Answer, ProcedurePlan, distinct_ranks, outer_ranks, within
+from dither.procedures.unbounded import NEVER, FoundNumber, least_records
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
@@ -146,26 +147,58 @@ class DrawnRangePlan(DrawnPlan[Ordered]):
         return data
 
 
+def enough_to_draw(records: int, possible: Callable[[int], bool], epsilon: Fraction) -> None:
+    """Raise, naming the least number of records, where draws without bounds may end anywhere: a public condition."""
+    if possible(records):
+        return
+    least, known = least_records(possible), "pass bounds=(lower, upper), a range you know without looking at the data"
+    if least == NEVER:
+        never = "must have bounds: single records decide this answer, however many there are, so that a draw among all"
+        raise InvalidArgument("data", records, f"{never} magnitudes ends anywhere; {known}")
+    needed = f"must have at least {least} records where no bounds are known, at epsilon={float(epsilon):g}"
+    raise InvalidArgument("data", records, f"{needed}: with fewer a draw may end at any magnitude; {known}")
+
+
+def least_epsilon(room: int, grid: FloatingGrid = REALS) -> Fraction:
+    """The least epsilon of a draw that is more likely to lie among the records than beyond all, whatever they are.
+
+    ``room``: how many changes lead beyond all records.  The true value alone weighs 1; the N points of the grid that
+    lie beyond weigh at most ``N e^{-(epsilon / 2) room}`` (docs/proofs/robust_scale.md, section 7).
+    """
+    return Fraction(math.ceil(2**11 * math.log(2 * grid.grid.points)), 2**10 * room)
+
+
 def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnQuantilePlan:
     """Any quantile; all of epsilon for the answer, or half of it where an interval is wanted; delta is not spent."""
-    return _plan(DrawnQuantilePlan, RankedValue(rank_of(share, records), records, REALS.grid), loss, interval=interval)
+
+    def room(count: int) -> int:
+        rank = rank_of(share, count)
+        return min(rank, count - rank + 1)
+
+    statistic = RankedValue(rank_of(share, records), records, REALS.grid)
+    return _plan(DrawnQuantilePlan, statistic, loss, (records, room, REALS), interval=interval)
 
 
 def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, interval: bool) -> DrawnRangePlan:
     """The distance of any two quantiles, likewise."""
     lower, upper = distinct_ranks(records, shares)
-    return _plan(DrawnRangePlan, CodedRange(lower, upper, records), loss, interval=interval)
+    statistic = CodedRange(lower, upper, records)
+    return _plan(DrawnRangePlan, statistic, loss, (records, lambda n: outer_ranks(n, shares), SIZES), interval=interval)
 
 
 def _plan(
     plan_class: Callable[[Loss, Statistic[Data], Fraction, Fraction | None], Plan],
     statistic: Statistic[Data],
     loss: Loss,
+    among: tuple[int, Callable[[int], int], FloatingGrid],
     *,
     interval: bool,
 ) -> Plan:
+    """``among``: how many records there are, how many of so many lie beyond the answer at the least, and the grid."""
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if interval else epsilon
     spent = Loss(loss.epsilon)
+    records, room, grid = among
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
+    enough_to_draw(records, lambda count: least_epsilon(room(count), grid) <= part, loss.exact_epsilon)
     return within(plan_class(spent, statistic, part, epsilon - part if interval else None), spent)

@@ -12,7 +12,7 @@ from dither.privacy import fraction_of_unit
 from dither.queries.parameters import Number, NumbersParameter
 from dither.queries.query import ColumnQuery, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
-from dither.queries.unbounded import BoundsOptional, Unbounded, quantile_without_bounds
+from dither.queries.unbounded import TestedOrDrawn, Unbounded, quantile_without_bounds
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -87,7 +87,7 @@ class _ByShare(OrderStatistic):
     ),
 )
 @dataclass(frozen=True)
-class Quantile(BoundsOptional, _ByShare):
+class Quantile(TestedOrDrawn, _ByShare):
     """The smallest value that a share ``q`` of the records does not exceed: rank ``ceil(q n)``, exactly."""
 
     q: AnyNumber = field(kw_only=True)
@@ -161,7 +161,7 @@ class Quantiles(ColumnQuery[Numbers, Intervals]):
 
 @query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median", place=1))
 @dataclass(frozen=True)
-class Median(BoundsOptional, _ByShare):
+class Median(TestedOrDrawn, _ByShare):
     """Lower median of one bounded column; neighbours change one record."""
 
     noun: ClassVar[str] = "median"

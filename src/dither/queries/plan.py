@@ -14,7 +14,7 @@ from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
-from dither.release import Counted, Released
+from dither.release import ClampedTo, Counted, Released
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ class Result:
     """Why there is no answer, or not all of it, in public terms."""
     labels: tuple[str, ...] | None = None
     """Names of the values where the plan did not know them."""
+    clamped_to: ClampedTo | None = None
+    """Bounds that were found privately."""
 
 
 class Plan(ABC, Generic[R_contra]):

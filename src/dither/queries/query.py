@@ -207,10 +207,14 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     def stored_0_1_0(self) -> dict[str, Field]:
         """What version 0.1.0 kept of it: the name of its class and all fields that are something."""
         fields = {
-            one.name: getattr(self, one.name) for one in dataclass_fields(self) if getattr(self, one.name) is not None
+            one.name: getattr(self, one.name)
+            for one in dataclass_fields(self)
+            if getattr(self, one.name) is not None and one.name not in self.since_0_1_0
         }
         return {"kind": entry_of(self).stored_as, **fields}
 
+    since_0_1_0: ClassVar[tuple[str, ...]] = ()
+    """Fields that version 0.1.0 did not have."""
     not_stored_0_1_0: ClassVar[tuple[str, ...]] = ()
     """What version 0.1.0 did not keep of a question about this query."""
     plain_0_1_0: ClassVar[bool] = False
@@ -250,7 +254,7 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
     def plan(self, facts: S, options: Options) -> Plan[R]:
         statistic = for_people(self.resolve(facts), facts.rows_per_person)
         try:
-            name, prepared = _prepared(statistic, options)
+            name, prepared = prepared_statistic(statistic, options)
         except InvalidArgument as error:
             raise self._naming_the_least(error, facts, options) from None
         claim = self.claim if isinstance(options.mechanism, str) else options.mechanism.claim or self.claim
@@ -277,7 +281,7 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
         return InvalidArgument("data", error.given, f"{error.accepted}; at least {least} records are enough")
 
 
-def _prepared(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
+def prepared_statistic(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
     """The mechanism, from public facts alone; remembered where the question can be hashed."""
     try:
         hash((statistic, options))

@@ -8,21 +8,22 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from dither.errors import InvalidArgument
-from dither.queries.query import ColumnQuery, not_proved
+from dither.queries.fitted import BoundsFitted
+from dither.queries.query import not_proved
 from dither.queries.registry import Menu, Sql, query
-from dither.queries.unbounded import BoundsOptional, Unbounded, range_without_bounds, share_pair
+from dither.queries.unbounded import TestedOrDrawn, Unbounded, range_without_bounds, share_pair
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.spread import RankDifference, SquaredSpread
 from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank, SharedRankDifference
-from dither.typing import Interval, Number
+from dither.typing import Number
 
 
 @query("iqr", of="column", sql=(Sql("iqr", near=("mad",)),), menu=Menu("Spread", "Interquartile range"))
 @dataclass(frozen=True)
-class IQR(BoundsOptional):
+class IQR(TestedOrDrawn):
     """The distance between two quantiles, by default the quartiles."""
 
     low: Number = field(default=Fraction(1, 4), kw_only=True)
@@ -70,8 +71,11 @@ class IQR(BoundsOptional):
     ),
 )
 @dataclass(frozen=True)
-class Variance(ColumnQuery[float, Interval]):
-    """The variance of one bounded column: divided by n (``ddof=0``) or by n - 1 (``ddof=1``)."""
+class Variance(BoundsFitted):
+    """The variance of one column: divided by n (``ddof=0``) or by n - 1 (``ddof=1``).
+
+    Without bounds they are drawn first, and the variance is that of the records clamped to them.
+    """
 
     ddof: Literal[0, 1] = field(default=0, kw_only=True)
     noun: ClassVar[str] = "variance"
@@ -79,6 +83,9 @@ class Variance(ColumnQuery[float, Interval]):
     def check(self) -> None:
         if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
             raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
+
+    def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:  # noqa: ARG002
+        return number
 
     def statistic(self, shape: Shape, grid: Grid) -> SquaredSpread:
         if shape.private:
@@ -106,7 +113,7 @@ class Variance(ColumnQuery[float, Interval]):
 )
 @dataclass(frozen=True)
 class Std(Variance):
-    """The standard deviation of one bounded column: the root of a private variance.
+    """The standard deviation of one column: the root of a private variance.
 
     >>> import dither as dt
     >>> 40 < dt.std([0, 100] * 5_000, bounds=(0, 100), epsilon=5.0).value < 60

@@ -10,10 +10,11 @@ from typing import ClassVar
 from dither.errors import InvalidArgument
 from dither.numbers import exact
 from dither.procedures.ordered import Ordered
+from dither.queries.fitted import BoundsFitted
 from dither.queries.parameters import COLUMN
 from dither.queries.query import ColumnQuery, Query, measured_column, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
-from dither.queries.unbounded import BoundsOptional, Unbounded, trimmed_mean_without_bounds
+from dither.queries.unbounded import TestedOrDrawn, Unbounded, trimmed_mean_without_bounds
 from dither.release import B_co, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_bits
 from dither.sources.grid import BIT, Grid
@@ -59,10 +60,18 @@ def no_bits(argument: str, name: str, declared: ColumnType) -> InvalidArgument:
 
 @query("sum", of="column", sql=(Sql("sum"),), menu=Menu("Totals", "Sum", (*NUMBERS, "boolean"), 2))
 @dataclass(frozen=True)
-class Sum(_Total[float, Interval]):
-    """The sum of one bounded column, computed exactly."""
+class Sum(BoundsFitted, _Total[float, Interval]):
+    """The sum of one column, computed exactly.
+
+    Without bounds they are drawn first, and the sum is that of the records clamped to them.
+    """
 
     noun: ClassVar[str] = "sum"
+    moves_with_records = False
+
+    def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:
+        # Around a centre only where the number of records is public.
+        return number + records * centre
 
 
 @query(
@@ -112,11 +121,17 @@ class Count(_Total[int, CountInterval]):
     "mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean", (*NUMBERS, "date", "boolean"), 2)
 )
 @dataclass(frozen=True)
-class Mean(_Total[float, Interval]):
-    """The mean of one bounded column."""
+class Mean(BoundsFitted, _Total[float, Interval]):
+    """The mean of one column.
+
+    Without bounds they are drawn first, and the mean is that of the records clamped to them.
+    """
 
     noun: ClassVar[str] = "mean"
     dates = "dates"
+
+    def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:  # noqa: ARG002
+        return number + centre
 
     def _divisor(self, kept: int) -> int:
         return kept
@@ -132,7 +147,7 @@ class Mean(_Total[float, Interval]):
     sql=(Sql("trimmed_mean", "trim?", example="0.1"),),
 )
 @dataclass(frozen=True)
-class TrimmedMean(BoundsOptional, _Total[float, Interval]):
+class TrimmedMean(TestedOrDrawn, _Total[float, Interval]):
     """The mean of the records between the ranks ``floor(trim n) + 1`` and ``n - floor(trim n)``."""
 
     trim: Number = field(default=Fraction(1, 10), kw_only=True)

@@ -93,8 +93,8 @@ class UnboundedPlan(Plan[Ordered]):
         found = answer.found
         wanted = self.miss is not None and found.low is not None and found.high is not None
         return Result(
-            None if found.value is None else _float(found.value),
-            (_float(found.low), _float(found.high)) if wanted else None,  # type: ignore[arg-type]
+            None if found.value is None else released_float(found.value),
+            (released_float(found.low), released_float(found.high)) if wanted else None,  # type: ignore[arg-type]
             answer.refused_at,
         )
 
@@ -104,7 +104,7 @@ def unbounded_plan(label: str, asked: Unbounded, nulls: Nulls | None, facts: Sha
     why = f"not for a {asked.noun} without bounds=(lower, upper)"
     mechanism = chosen_among(options.mechanism, options.noise, tuple(asked.planners), why)
     only_noises(mechanism.name, named_noise(options.noise), "laplace")
-    missing = _missing(nulls)
+    missing = missing_number(nulls)
     procedure = asked.planners[mechanism.name](facts.records, options.loss, mechanism, options.miss is not None)
     return UnboundedPlan(label, procedure, options.level, options.miss, missing if facts.nullable else None)
 
@@ -121,26 +121,31 @@ def _constants(mechanism: ProposeTest) -> Constants:
 class BoundsOptional(ColumnQuery[float, Interval]):
     """A query about one column that is also answered where no bounds are known."""
 
+    takes_unit: ClassVar[bool] = False
+    """True if a step says something without bounds: the unit of the records."""
+
     @abstractmethod
-    def unbounded(self) -> Unbounded:
+    def plan_without_bounds(self, facts: Shape, options: Options) -> Plan:
         """How, without bounds."""
 
     def plan(self, facts: Shape, options: Options) -> Plan:
         if self.bounds is not None:
             return super().plan(facts, options)
-        if self.step is not None:
+        self._check_step()
+        if self.drops_nulls:
+            raise InvalidArgument("nulls", self.nulls, "needs bounds=(lower, upper); without them pass a number")
+        return self.plan_without_bounds(facts, options)
+
+    def _check_step(self) -> None:
+        if self.step is not None and not self.takes_unit:
             raise InvalidArgument(
                 "step", self.step, "is not used without bounds: leave it out, or pass bounds=(lower, upper)"
             )
-        if self.drops_nulls:
-            raise InvalidArgument("nulls", self.nulls, "needs bounds=(lower, upper); without them pass a number")
-        return unbounded_plan(self._noun(), self.unbounded(), self.nulls, facts, options)
-
-    def _noun(self) -> str:
-        return self.label
 
     def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
-        return super().read(data, shape) if self.bounds is not None else read_unbounded(data, _missing(self.nulls))
+        if self.bounds is not None:
+            return super().read(data, shape)
+        return read_unbounded(data, missing_number(self.nulls))
 
     # --- in a table whose column is declared without bounds ------------------------------------------------------
 
@@ -148,8 +153,7 @@ class BoundsOptional(ColumnQuery[float, Interval]):
         declared = measured_column(self, schema)
         if declared.is_bounded or self.bounds is not None:
             return super().bound(schema)
-        if self.step is not None:
-            raise InvalidArgument("step", self.step, "is not used without bounds: leave it out, or pass bounds= too")
+        self._check_step()
         return self if self.nulls is not None else dataclasses.replace(self, nulls=declared.missing_value)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
@@ -159,7 +163,20 @@ class BoundsOptional(ColumnQuery[float, Interval]):
         return super().select(records, prepared) if self.bounds is not None else [_whole_column(records, self)]
 
     def missing_in(self, schema: Schema) -> Missing:
-        return super().missing_in(schema) if self.bounds is not None else _missing(self.nulls)
+        return super().missing_in(schema) if self.bounds is not None else missing_number(self.nulls)
+
+
+class TestedOrDrawn(BoundsOptional):
+    """A query about one column that a procedure answers where no bounds are known."""
+
+    __test__ = False  # not a class of tests
+
+    @abstractmethod
+    def unbounded(self) -> Unbounded:
+        """How, without bounds."""
+
+    def plan_without_bounds(self, facts: Shape, options: Options) -> Plan:
+        return unbounded_plan(self.label, self.unbounded(), self.nulls, facts, options)
 
 
 def quantile_without_bounds(share: Fraction) -> Unbounded:
@@ -218,7 +235,7 @@ class Scale(Query[float, Interval, ColumnData]):
 
     def __post_init__(self) -> None:
         self.shares  # noqa: B018  (refuses what is no pair)
-        _missing(self.nulls)
+        missing_number(self.nulls)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
@@ -237,7 +254,7 @@ class Scale(Query[float, Interval, ColumnData]):
         return unbounded_plan(self.label, scale_without_bounds(self.shares), self.nulls, facts, options)
 
     def read(self, data: ColumnData, shape: Shape) -> Ordered:  # noqa: ARG002
-        return read_unbounded(data, _missing(self.nulls))
+        return read_unbounded(data, missing_number(self.nulls))
 
     def bound(self, schema: Schema) -> Query:
         if self.nulls is not None:
@@ -257,8 +274,9 @@ class Scale(Query[float, Interval, ColumnData]):
 
 def _whole_column(records: TableRecords, query: Scale | BoundsOptional) -> Ordered:
     """All records of a query's column, in order."""
-    column = records.rows(query.used).column(0).to_numpy()
-    return read_unbounded(column.astype(np.float64), _missing(query.nulls))
+    column = records.rows(query.used).column(0).to_numpy().astype(np.float64)
+    # Behind a filter there may be none, and that is no error.
+    return read_unbounded(column, missing_number(query.nulls)) if len(column) else Ordered(column)
 
 
 def declared_missing(schema: Schema, columns: Sequence[str]) -> Missing:
@@ -273,7 +291,12 @@ def public_rows(asked: Query, schema: Schema, shape: Shape, most: int = MOST_ENT
     if shape.private or not isinstance(schema.rows, int) or schema.unit is not None:
         why = "the number of rows must be public, one for each person, and nothing filtered, grouped or dropped"
         raise NotApplicable("query", asked.name, why, "rows= in the schema, and the whole table")
-    if schema.rows * max(len(asked.used), 1) > most:
+    return few_rows(asked, schema, shape, most)
+
+
+def few_rows(asked: Query, schema: Schema, shape: Shape, most: int = MOST_ENTRIES) -> Shape:
+    """The facts of a table that is read whole: it must not have too many rows."""
+    if schema.most_rows * max(len(asked.used), 1) > most:
         raise InvalidArgument(
             "query", asked.name, f"must be about at most {most:,} entries in its columns, because it reads whole rows"
         )
@@ -288,13 +311,13 @@ def share_pair(low: Number, high: Number) -> tuple[Fraction, Fraction]:
     return ends
 
 
-def _float(number: Fraction) -> float:
+def released_float(number: Fraction) -> float:
     """A released number; one beyond all floats is the largest of them, and no error."""
     most = Fraction(sys.float_info.max)
     return float(min(max(number, -most), most))
 
 
-def _missing(nulls: Nulls | None) -> float:
+def missing_number(nulls: Nulls | None) -> float:
     """The public number that a missing record counts as."""
     if nulls is None:
         return 0.0

@@ -188,6 +188,17 @@ def _unbounded_calls() -> Iterator[PublicCall]:
             call = _bound(getattr(dt, name), mechanism=mechanism, **spends)
             detail = f"without bounds, {mechanism}"
             yield PublicCall(name, call, here, there, loss, (name, mechanism, "without bounds"), detail, (200, 2_000))
+    # One record crosses from the far end of one side to that of the other; bounds are part of what is released.
+    bulk = np.repeat([-3.0, 0.0, 3.0], [20, 30, 51])
+    left, right = (np.append(bulk, one) for one in (-1e6, 1e6))
+
+    def with_bounds(release: dt.Release[float, tuple[float, float]]) -> tuple[float, ...]:
+        bounds = release.clamped_to
+        return (*flattened(release), *(() if bounds is None else (bounds.low, bounds.high)))
+
+    for name in ("mean", "sum", "variance", "std"):
+        call, crossed = _bound(getattr(dt, name), epsilon=8.0), (name, "without bounds", "fitted bounds")
+        yield PublicCall(name, call, left, right, Loss(8.0), crossed, "without bounds", (200, 2_000), with_bounds)
     large = Loss(24.0, 0.3)
     long = [np.repeat(one, 6) for one in (here, here)]
     long[1][0] = 1e6

@@ -99,6 +99,8 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         console.print(f"[dim]mechanism: {names}[/dim]")
     for refused, reason in dict.fromkeys((release.refused, release.reason) for release in releases if release.reason):
         console.print(f"[dim]{'refused: ' if refused else ''}{escape(reason)}[/dim]")
+    for bounds in dict.fromkeys(release.clamped_to for release in releases if release.clamped_to is not None):
+        console.print(f"[dim]{escape(str(bounds))}[/dim]")
     for entry in dict.fromkeys(release.derived_from for release in releases if release.derived_from is not None):
         console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:

@@ -172,8 +172,9 @@ WIDEST = {0.5: 320, 1.0: 180, 2.0: 100}
 """What the half-width of a median's interval was to be at most."""
 
 
-def _pays(index: int, folder: Path) -> Dataset:
-    return {"x": np.clip(np.random.default_rng([5, index]).lognormal(11, 0.6, 20_000), 0, 600_000)}
+def _pays(size: int, index: int, folder: Path) -> Dataset:
+    drawn = np.random.default_rng([5, index]).lognormal(11, 0.6, size)
+    return {"x": np.clip(drawn, 0, 600_000) if size == 20_000 else drawn}
 
 
 def _median_intervals(quick: bool) -> list[Comparison]:
@@ -187,7 +188,7 @@ def _median_intervals(quick: bool) -> list[Comparison]:
         Comparison(
             name=f"median interval/epsilon={epsilon:g}",
             what=f"half-width of the 95% interval of the median of {PAYS}",
-            data=Data("pays", _pays, count),
+            data=Data("pays", partial(_pays, 20_000), count),
             ours=way("inverse draw and one draw of the width", "auto", epsilon),
             others=(way("smooth", "smooth", epsilon),),
             measures=("error",),
@@ -223,7 +224,7 @@ def _trimmed_means(quick: bool) -> list[Comparison]:
         Comparison(
             name=f"trimmed mean with an interval/{quantity}",
             what=f"{quantity} of the 10% trimmed mean of {PAYS}, with a 95% interval",
-            data=Data("pays", _pays, count),
+            data=Data("pays", partial(_pays, 20_000), count),
             ours=Way(OURS, task, options={**options, "choice": "auto"}),
             others=(
                 Way(OURS, "oracle", beyond, {**options, "width": task == "half_width"}),
@@ -320,6 +321,33 @@ def _without_bounds(quick: bool) -> list[Comparison]:
     ]
 
 
+def _fitted_means(quick: bool) -> list[Comparison]:
+    """Means whose bounds are drawn, beside the same mean with bounds that somebody guessed."""
+    count, options = 5 if quick else 10, {"epsilon": 1.0}
+    guessed, perfect = "bounds=(0, 1,000,000), a good guess", "bounds at the largest record (not private)"
+
+    return [
+        Comparison(
+            name=f"mean without bounds/{name}",
+            what=f"mean of 10,000 lognormal pays without bounds{', declared as not negative' if positive else ''}",
+            data=Data("unbounded pays", partial(_pays, 10_000), count),
+            ours=Way(OURS, "mean", "bounds drawn", {**options, "non_negative": positive}),
+            others=(
+                Way(OURS, "mean", guessed, {**options, "bounds": (0, 1_000_000)}),
+                Way(OURS, "mean", perfect, {**options, "bounds": "largest"}),
+            ),
+            measures=("error",),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            score=lambda answer, data: abs(answer - float(data["x"].mean())),
+            unit="dollars",
+            effort=MeasuringEffort(count, 60, 1.0),
+            asked=(Asked("error", 1.6, peers=(guessed,)),),
+        )
+        for name, positive in (("any sign", False), ("not negative", True))
+    ]
+
+
 def _normal(size: int, index: int, folder: Path) -> Dataset:
     return {"x": np.random.default_rng([size, index]).normal(100, 15, size)}
 
@@ -366,7 +394,7 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, mechanisms of a median, intervals, means of selections, several quantiles at once, no bounds, times."""
+    """Errors, mechanisms of a median, intervals, means of selections, several quantiles, answers without bounds, times."""
     return [
         *_errors(quick),
         *_by_mechanism(quick),
@@ -375,6 +403,7 @@ def comparisons(quick: bool) -> list[Comparison]:
         *_filtered_means(quick),
         _several(quick),
         *_without_bounds(quick),
+        *_fitted_means(quick),
         *_growth(quick),
     ]
 

@@ -38,8 +38,8 @@ def half_width(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], fl
     ask = _interval_asked(options, data)
 
     def width() -> float:
-        interval = ask().interval
-        return float(interval[1] - interval[0]) / 2.0
+        low, high = ask().interval or (0.0, 0.0)
+        return float(high - low) / 2.0
 
     return width
 
@@ -50,7 +50,9 @@ def value(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     return lambda: float(ask().value)
 
 
-def _interval_asked(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+def _interval_asked(
+    options: dict[str, Any], data: dict[str, Any]
+) -> Callable[[], dt.Release[float, tuple[float, float]]]:
     given = {"bounds": tuple(options["bounds"]), "epsilon": options["epsilon"], **CHOICES[options["choice"]]}
     trim = options.get("trim")
     if trim is None:
@@ -122,15 +124,28 @@ def selected_oracle(options: MeanOptions, data: Records) -> Callable[[], float]:
 
 def deciles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
     """Nine quantiles by one joint draw."""
-    given: dict[str, Any] = {"bounds": tuple(options["bounds"]), "confidence": None}
-    asked = [k / 10 for k in range(1, 10)]
-    return lambda: [float(one) for one in dt.quantiles(data["x"], q=asked, epsilon=options["epsilon"], **given).value]
+    asked, bounds = [k / 10 for k in range(1, 10)], tuple(options["bounds"])
+
+    def draw() -> list[float]:
+        return list(dt.quantiles(data["x"], q=asked, bounds=bounds, epsilon=options["epsilon"], confidence=None).value)
+
+    return draw
 
 
 def separate(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
     """The same as nine releases with a ninth of epsilon each."""
     given = {"bounds": tuple(options["bounds"]), "confidence": None, "epsilon": options["epsilon"] / 9}
     return lambda: [float(dt.quantile(data["x"], q=k / 10, **given).value) for k in range(1, 10)]
+
+
+def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """A mean with bounds, with the largest record as a bound that somebody guessed, or without."""
+    x, epsilon, bounds = data["x"], options["epsilon"], options.get("bounds")
+    if bounds is None:
+        positive = options["non_negative"]
+        return lambda: float(dt.mean(x, non_negative=positive, epsilon=epsilon, confidence=None).value)
+    ends = (0.0, float(x.max())) if bounds == "largest" else tuple(bounds)
+    return lambda: float(dt.mean(x, bounds=ends, epsilon=epsilon, confidence=None).value)
 
 
 def refined_iqr(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float | None]:

@@ -114,6 +114,14 @@ function fineprint(release, sure) {
   const coverage = sure
     ? `The interval covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. `
     : "No interval was asked for. ";
+  const bounds = release.clamped_to;
+  const beyond =
+    bounds?.beyond === undefined
+      ? ""
+      : `; about ${formatted(bounds.beyond)}${bounds.beyond_interval ? ` (${bounds.beyond_interval.map(formatted).join(" to ")})` : ""} lie beyond`;
+  const clamped = bounds
+    ? ` Bounds that were found privately: ${formatted(bounds.low)} and ${formatted(bounds.high)}${beyond}.`
+    : "";
   const missing =
     release.missing === null || release.missing === undefined
       ? ""
@@ -124,7 +132,7 @@ function fineprint(release, sure) {
     release.derived_from === undefined
       ? ""
       : ` Free: computed from ${release.derived_from ? `the release of charge ${release.derived_from}` : "a release that another paid for"}.`;
-  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${missing}${lacking}${derived}`;
+  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${clamped}${missing}${lacking}${derived}`;
 }
 
 function scaleOf(rows, fromZero) {
