@@ -192,11 +192,11 @@ ENTRIES = (
         "Linear regression",
         "`dt.regression(X, y)`, `dt.Regression`",
         "The coefficients of a linear model: the middle of robust fits of random blocks of people.",
-        "From about 1,700 records on at epsilon 1 (3,300 with confidence intervals); no bounds are needed, delta stays unspent, and gross outliers in a minority of the records do little harm. It is not least squares: where errors are skewed, or grow with a feature, the middle of the response is fitted and not its mean, and slopes differ (`dt.least_squares` fits the mean of one feature).",
+        'From about 1,700 records on at epsilon 1 (3,300 with confidence intervals); no bounds are needed, delta stays unspent, and gross outliers in a minority of the records do little harm. It is not least squares: where errors are skewed, or grow with a feature, the middle of the response is fitted and not its mean, and slopes differ. `method="ols"` is least squares of the records clamped to `bounds`, by one private vector of moments, with intervals of its own that hold together.',
         'Many features: every coefficient takes a share. Columns that are constant or collinear in most blocks give a refusal. `method="robust"` (DL09\'s R_H) needs features around zero: subtract a public number first; `dt.inspect.cells` shows the owner how many changes its cells bear.',
         "import numpy as np\nimport dither as dt\n\nrng = np.random.default_rng(1)\nX = rng.uniform(-1, 1, size=(20_000, 2))\n"
         "y = 2 * X[:, 0] - X[:, 1] + 0.5 + rng.normal(0, 0.3, 20_000)\nprint(dt.regression(X, y, epsilon=1.0))",
-        ("regression",),
+        ("regression", "least_squares"),
         "regression",
         "Measured: one feature, clean records, epsilon 1, delta 1e-6 ([benchmarks](../benchmarks.md)).",
     ),

@@ -206,6 +206,7 @@ def _regressions(quick: bool) -> list[Comparison]:
             others.append(Way(OURS, "regression", "DL09's R_H (ours)", {**options, "method": "robust"}))
         else:
             others.append(Way("OpenDP", "regression", "OpenDP Theil-Sen", absent="one feature only"))
+        others.append(Way(OURS, "regression", "ols, noisy moments (ours)", {**options, "method": "ols"}))
         others.append(Way(OURS, "plain_regression", "least squares, not private"))
         found.append(
             Comparison(

@@ -109,9 +109,11 @@ def plain_consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[
 
 
 def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
-    """Slopes; None if refused.  No bounds are given."""
+    """Slopes; None if refused.  Only least squares is given bounds, the same as other libraries."""
     X, y = data["X"], data["y"]
     given = {"method": options["method"], "epsilon": options["epsilon"], "delta": options["delta"], "confidence": None}
+    if options["method"] == "ols":
+        given["bounds"] = [(-1.0, 1.0)] * X.shape[1] + [(-5.0, 5.0)]
 
     def work() -> Any:
         value = dt.regression(X, y, **given).value
