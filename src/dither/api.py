@@ -830,12 +830,13 @@ def regression(
 
     X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  Records with a missing entry
         are left out, in a session too; so are infinite ones, which "ols" clamps instead.
-    method: "auto" takes the middle of robust fits of random blocks (pure: delta is left unspent; gross outliers in a
-        minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most six
-        coefficients); both need delta > 0 and may refuse, which is paid for.  Subtract a public number in the middle
-        of its range from each feature for "robust": of 10 runs on 20,000 ages from 18 to 80 at epsilon 1 it refused 7,
-        on ages minus 48 none.  "ols" is least squares of the records clamped to ``bounds``, a function of one private
-        vector of moments (pure with delta = 0): for analysts who expect it, and for errors that are skewed.
+    method: "auto" takes the middle of robust fits of random blocks, all coefficients by one draw (pure: delta is left
+        unspent; gross outliers in a minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its
+        R_H (for at most six coefficients); both need delta > 0 and may refuse, which is paid for.  Subtract a public
+        number in the middle of its range from each feature for "robust": of 10 runs on 20,000 ages from 18 to 80 at
+        epsilon 1 it refused 7, on ages minus 48 none.  "ols" is least squares of the records clamped to ``bounds``, a
+        function of one private vector of moments (pure with delta = 0): for analysts who expect it, and for errors that
+        are skewed.
     intercept: whether there is a constant term; it comes first in the answer.
     block_size: records per block, by default from a public rule; at least the number of coefficients.
     constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole loss.

@@ -17,8 +17,9 @@ from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss, Neighbours
 from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
+from dither.procedures.joint_medians import plan_joint
 from dither.procedures.least_squares import plan_moments
-from dither.procedures.regression import RegressionFacts, RegressionPlan, plan_blocks, plan_shortcut
+from dither.procedures.regression import RegressionFacts, RegressionPlan, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
@@ -134,7 +135,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         model, loss = facts.model, options.loss
         procedure: RegressionPlan
         if self.method == "auto":
-            procedure = plan_blocks(model, loss, options.miss, self.block_size)
+            procedure = plan_joint(model, loss, options.miss, self.block_size)
         elif self.method == "ols":
             if facts.grids is None:
                 raise RuntimeError("least squares is planned with bounds")

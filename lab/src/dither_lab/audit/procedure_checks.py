@@ -21,6 +21,7 @@ from dither.procedures.private_pass import WHOLE, Components, PrivatePass
 from dither.sources.grid import Grid
 from dither_lab.audit.answer_spaces import point_checks
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
+from dither_lab.audit.joint_medians import joint_median_checks
 from dither_lab.audit.own_cascades import cascade_checks
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 from dither_lab.audit.robust_cells import robust_cell_checks
@@ -89,6 +90,7 @@ def procedure_checks() -> Iterator[Check]:
             proof="aggregate",
         )
     yield from robust_cell_checks()
+    yield from joint_median_checks()
     yield Check(
         "regression",
         "exact",

@@ -122,6 +122,33 @@ def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], An
     return work
 
 
+def tukey_em(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """TukeyEM (Amin et al. 2022) in floats, as its authors state it, but for a test that always passes.
+
+    Half of epsilon is for that test; the draw looks at boxes of a depth of at least a quarter of the models.
+    """
+    X, y, models, rate = data["X"], data["y"], options["models"], options["epsilon"] / 4
+    design, rng = np.column_stack([np.ones(len(y)), X]), np.random.default_rng()
+
+    def work() -> Any:
+        parts = rng.permutation(len(y))[: len(y) // models * models].reshape(models, -1)
+        fits = np.sort(np.array([np.linalg.lstsq(design[part], y[part])[0] for part in parts]), axis=0)
+        depths = np.arange(models // 2, models // 4, -1)
+        low, high = fits[depths - 1], fits[models - depths]
+        inside = np.log(high - low).sum(axis=1)
+        shells = inside.copy()
+        shells[1:] += np.log1p(-np.exp(inside[:-1] - inside[1:]))
+        weights = shells + rate * depths
+        chances = np.exp(weights - weights.max())
+        level = rng.choice(len(depths), p=chances / chances.sum())
+        while True:
+            point = rng.uniform(low[level], high[level])
+            if level == 0 or ((point < low[level - 1]) | (point > high[level - 1])).any():
+                return point[1:].tolist()
+
+    return work
+
+
 def regression_refused(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """1 if the release is refused, else 0."""
     work = regression(options, data)
