@@ -846,24 +846,30 @@ def regression(
     intercept: bool = True,
     block_size: int | None = None,
     constants: ConstantsName = "exact",
+    bounds: SeveralBounds | None = None,
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
 ) -> Release[Numbers, Intervals]:
     """The coefficients of a linear regression of ``y`` on the columns of ``X``; neighbours change one record.
 
-    X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  No bounds are needed.  Records
-        with a missing or infinite entry are left out, in a session too.
-    method: "auto" takes the middle of robust fits of random blocks (pure: delta is left unspent; gross outliers in a
-        minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its R_H (for at most six
-        coefficients); both need delta > 0 and may refuse, which is paid for.  Subtract a public number in the middle
-        of its range from each feature for "robust": of 10 runs on 20,000 ages from 18 to 80 at epsilon 1 it refused 7,
-        on ages minus 48 none.
+    X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  Records with a missing entry
+        are left out, in a session too; so are infinite ones, which "ols" clamps instead.
+    method: "auto" takes the middle of robust fits of random blocks, all coefficients by one draw (pure: delta is left
+        unspent; gross outliers in a minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its
+        R_H (for at most six coefficients); both need delta > 0 and may refuse, which is paid for.  Subtract a public
+        number in the middle of its range from each feature for "robust": of 10 runs on 20,000 ages from 18 to 80 at
+        epsilon 1 it refused 7, on ages minus 48 none.  "ols" is least squares of the records clamped to ``bounds``, a
+        function of one private vector of moments (pure with delta = 0): for analysts who expect it, and for errors that
+        are skewed.
     intercept: whether there is a constant term; it comes first in the answer.
     block_size: records per block, by default from a public rule; at least the number of coefficients.
     constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole loss.
+    bounds: for "ols" only: a pair (lower, upper) for each feature and then for ``y``, in order or by name, or one pair
+        for all.
     confidence: of the intervals, for which "auto" spends a part of epsilon.  Its intervals cover the centre of the law
-        of a block's fit, sampling error included; those of the other methods cover the answer without noise.
+        of a block's fit, sampling error included; those of the other methods cover the answer without noise (of "ols"
+        all coefficients together).
 
     Columns that are constant or collinear in most blocks give a refusal: that they are is no public fact.
 
@@ -875,7 +881,7 @@ def regression(
     >>> abs(release.value[1] - 2) < 0.1
     True
     """
-    query = Regression(method=method, intercept=intercept, block_size=block_size, constants=constants)
+    query = Regression(method=method, intercept=intercept, block_size=block_size, constants=constants, bounds=bounds)
     return _ask(query, (X, y), epsilon, delta, "auto", "auto", confidence)
 
 

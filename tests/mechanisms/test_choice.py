@@ -61,7 +61,7 @@ STATISTICS = {
     "ShortestMiddle": ShortestMiddle(10, 1, GRID),
     "ByLevel": ByLevel(CHAIN, CHAIN.level_function()),
     "BinCounts": vectors.BinCounts(("a", "b")),
-    "Moments": moments.Moments(10, GRID, GRID),
+    "Moments": moments.Moments(10, GRID, (GRID,)),
     "CrossProduct": moments.CrossProduct(10, GRID, GRID, TOTAL),
     "DistanceToSet": distances.DistanceToSet(len, 10),
     "WorkloadCounts": COUNTS,

@@ -15,8 +15,9 @@ from dither.mechanisms.margin_test import MarginTest
 from dither.privacy import Loss
 from dither.procedures.block_fits import RegressionRecords, block_fits, random_order
 from dither.procedures.cell_regression import PaperCell, StableCell, cells_of, plan_robust
-from dither.procedures.floating import FloatingGrid, draw_interval, draw_quantile, quantile_draw, sampling_ranks
-from dither.procedures.regression import RegressionFacts, plan_blocks, plan_shortcut
+from dither.procedures.floating import FloatingGrid, draw_quantile, quantile_draw, sampling_ranks
+from dither.procedures.joint_medians import plan_joint
+from dither.procedures.regression import RegressionFacts, plan_shortcut
 from dither.queries.plan import Options
 from dither.queries.regression import ModelFacts
 from dither.sources.column import Column
@@ -96,17 +97,6 @@ def test_intervals_reach_as_many_ranks_as_sampling_needs():
             above = binom.sf(rank + spare - 1, count, 0.5)
             below = binom.cdf(rank - spare - 1, count, 0.5)
             assert above + below <= miss
-
-
-def test_intervals_cover_the_centre_of_the_law():
-    """95% bars on 120 samples, with sampling: misses of more than 26 have probability below 1e-10."""
-    rng, grid, missed = np.random.default_rng(3), FloatingGrid(1.0), 0
-    for _ in range(trials(120, 600)):
-        codes = grid.codes(2.0 + rng.normal(size=400))
-        answer = draw_quantile(codes, grid, Fraction(1, 2))
-        low, high = draw_interval(codes, grid, answer, Fraction(1), Fraction(1, 20))
-        missed += not grid.value(low) <= 2.0 <= grid.value(high)
-    assert missed <= trials(26, 75)
 
 
 # --- blocks ------------------------------------------------------------------------------------------
@@ -194,7 +184,7 @@ def test_parts_cost_what_was_asked(epsilon, confidence):
     """The parts of every plan add up to the loss, exactly and never more."""
     loss = Loss(epsilon, 1e-6)
     plans = [
-        plan_blocks(RegressionFacts(100_000, 2), loss, confidence),
+        plan_joint(RegressionFacts(100_000, 2), loss, confidence),
         plan_shortcut(RegressionFacts(100_000, 2), loss, confidence),
         plan_robust(RegressionFacts(100_000, 1), loss, confidence),
         plan_robust(RegressionFacts(100_000, 2, intercept=False), loss, confidence),
@@ -405,7 +395,7 @@ def test_the_least_number_of_records_is_the_least():
     import re
 
     plans = [
-        lambda n, loss: plan_blocks(RegressionFacts(n, 2), loss, None),
+        lambda n, loss: plan_joint(RegressionFacts(n, 2), loss, None),
         lambda n, loss: plan_shortcut(RegressionFacts(n, 2), loss, None),
         lambda n, loss: plan_robust(RegressionFacts(n, 1), loss, None),
     ]

@@ -1,7 +1,7 @@
-"""Moments of two columns: exact sums, and sensitivities that no change exceeds and some changes attain."""
+"""Moments of two columns and more: exact sums, and sensitivities that no change exceeds and some changes attain."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import dither as dt
 from dither.privacy import Neighbours
 from dither.sources.column import Column, Shape, Table
 from dither.sources.grid import Grid
-from dither.statistics.moments import Moments, PairSums
+from dither.statistics.moments import ColumnSums, Moments
 
 ENDS = (0, 10)
 GRID = Grid(Fraction(1), *ENDS)
@@ -34,15 +34,15 @@ def features(row, *, has_y_square, private):
 def test_moments_are_sums_of_centred_products(has_y_square, private):
     """In units of the half widths, whatever the bounds are; private sums add up over batches."""
     rows = [(0, 10), (3, 3), (10, 0), (7, 1), (2, 2)]
-    statistic = Moments(5, GRID, GRID, has_y_square, private, RELATIONS[private])
+    statistic = Moments(5, GRID, (GRID,), has_y_square, private, RELATIONS[private])
     expected = [
         sum(c) for c in zip(*(features(r, has_y_square=has_y_square, private=private) for r in rows), strict=True)
     ]
     found = [grid.step * one for grid, one in zip(statistic.answers, statistic.values(table(rows)), strict=True)]
     assert found == expected
-    parts = PairSums.of(table(rows[:2])) + PairSums.of(table([])) + PairSums.of(table(rows[2:]))
+    parts = ColumnSums.of(table(rows[:2])) + ColumnSums.of(table([])) + ColumnSums.of(table(rows[2:]))
     assert statistic.values(parts) == statistic.values(table(rows))
-    assert repr(parts) == "PairSums(<private>)"
+    assert repr(parts) == "ColumnSums(<private>)"
     for grid, one in zip(statistic.answers, statistic.values(table(rows)), strict=True):
         assert grid.clamp(one) == one
 
@@ -53,7 +53,7 @@ def test_moments_are_sums_of_centred_products(has_y_square, private):
 def test_no_change_moves_them_further_and_some_as_far(relation, has_y_square, rows):
     """All changes of one record on a grid that holds the worst ones; sums are linear: other records do not matter."""
     private = relation is not Neighbours.CHANGE_ONE
-    statistic = Moments(5, GRID, GRID, has_y_square, private, relation, rows)
+    statistic = Moments(5, GRID, (GRID,), has_y_square, private, relation, rows)
     caps = [grid.step * cap for grid, cap in zip(statistic.answers, statistic.global_sensitivities, strict=True)]
     points = [features(row, has_y_square=has_y_square, private=private) for row in product(range(11), repeat=2)]
     nothing = [Fraction(0)] * len(caps)
@@ -70,10 +70,36 @@ def test_no_change_moves_them_further_and_some_as_far(relation, has_y_square, ro
     assert statistic.l2_squared <= Fraction(6, 5) * rows**2 * l2  # (nearly sharp)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("has_y_square", [True, False])
+@pytest.mark.parametrize("features", [2, 3])
+def test_no_change_moves_moments_of_several_features_further_and_some_as_far(relation, has_y_square, features):
+    """The places of the extremal changes: the ends, the middle, and -1/(d+3)."""
+    d, private = features + 1, relation is not Neighbours.CHANGE_ONE
+    grid = Grid(Fraction(1), 0, 2 * (d + 3))
+    statistic = Moments(1, grid, (grid,) * features, has_y_square, private, relation)
+    caps = [Fraction(one) for one in statistic.global_sensitivities]
+    places = (0, d + 2, d + 3, 2 * (d + 3)) if features == 2 else (0, d + 2 if has_y_square else d + 3, 2 * (d + 3))
+
+    def moments(row):
+        columns = [Column(np.array([one]), grid) for one in row]
+        return [Fraction(one) / cap for one, cap in zip(statistic.values(Table(columns)), caps, strict=True)]
+
+    points = [moments(row) for row in product(places, repeat=d)]
+    nothing = [Fraction(0)] * len(caps)
+    pairs = [(one, nothing) for one in points] if private else []
+    pairs += [] if relation is Neighbours.ADD_REMOVE else list(combinations(points, 2))
+    apart = [[abs(a - b) for a, b in zip(here, there, strict=True)] for here, there in pairs]
+    l2 = max(sum(part * part for part in parts) for parts in apart)
+    assert max(map(max, apart)) == 1
+    assert max(map(sum, apart)) == statistic.l1
+    assert l2 <= statistic.l2_squared <= Fraction(6, 5) * l2
+
+
 def test_widths_of_nothing_and_of_everything():
     """Columns with one possible value have moments too; the largest grids do not overflow."""
     point, wide = Grid(Fraction(1), 3, 3), Grid(Fraction(1, 7), -(1 << 51), 1 << 51)
-    statistic = Moments(2, point, wide)
+    statistic = Moments(2, point, (wide,))
     values = statistic.values(table([(3, 1 << 51), (3, -(1 << 51))], point, wide))
     assert [grid.value(one) for grid, one in zip(statistic.answers, values, strict=True)] == [0, -2, 2, 2, 0]
 

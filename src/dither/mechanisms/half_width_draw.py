@@ -114,15 +114,37 @@ class HalfWidthDraw:
         if len(nested) == 1:
             # The whole range: nothing is at stake, and a margin beyond all links would ask for more than there are.
             return Candidates(nested, (1,), [0])
-        # Costs beyond a public reach are cut there: still 1-Lipschitz, and only a window of the chain is needed.
-        farthest = max(above.top, -above.bottom, below.top, -below.bottom)
+        costs = self.costs([(one,) for one in nested], [(below, above)], target, lean)
+        return Candidates(nested, leaning(len(nested), lean), costs)
+
+    def costs(
+        self,
+        nested: Sequence[Sequence[Interval]],
+        chains: Sequence[tuple[ReachableValues, ReachableValues]],
+        target: int,
+        lean: int,
+    ) -> list[int]:
+        """What nested boxes cost, whose intervals keep within chains of their own: private.
+
+        The margin of a box is the least of its intervals', which moves by at most 1 as each of them does.  Costs beyond
+        a public reach are cut there: still 1-Lipschitz, and only a window of the chains is needed.
+        """
+        farthest = max(max(chain.top, -chain.bottom) for pair in chains for chain in pair)
         reach = min(self._looked(len(nested), lean), target + farthest)
         first, last = target - reach, target + reach
-        kept_below = _changes_within(_mirrored(below), first, last)
-        kept_above = _changes_within(above, first, last)
-        margins = [min(kept_above(upper), kept_below(-lower)) for lower, upper in nested]
+        kept = [
+            (_changes_within(_mirrored(below), first, last), _changes_within(above, first, last))
+            for below, above in chains
+        ]
+        margins = [
+            min(
+                min(kept_above(upper), kept_below(-lower))
+                for (lower, upper), (kept_below, kept_above) in zip(box, kept, strict=True)
+            )
+            for box in nested
+        ]
         costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
-        return Candidates(nested, leaning(len(nested), lean), [min(cost, reach) for cost in costs])
+        return [min(cost, reach) for cost in costs]
 
     def _looked(self, count: int, lean: int) -> int:
         """Where costs are cut: beyond the target, where all that weighs less does not matter."""

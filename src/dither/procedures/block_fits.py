@@ -59,6 +59,15 @@ class BlockFits:
         default = np.where(np.arange(len(self.solved)) % 2 == 0, -far, far)
         return np.where(self.solved, self.coefficients[:, index], default)
 
+    def distances(self, index: int, centre: float) -> Floats:
+        """How far one coefficient of every block is from a public place; a block without an answer says zero or
+        infinity, by its public number."""
+        with np.errstate(all="ignore"):
+            apart = np.abs(self.coefficients[:, index] - centre)
+        default = np.where(np.arange(len(self.solved)) % 2 == 0, 0.0, np.inf)
+        found: Floats = np.where(self.solved, apart, default)
+        return found
+
     def pair_distances(self, index: int) -> Floats:
         """How far apart one coefficient is within disjoint pairs of blocks; each block in at most one of them.
 

@@ -9,7 +9,7 @@ range costs is only the logarithm of the number of octaves (docs/proofs/regressi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from statistics import NormalDist
@@ -18,7 +18,7 @@ import numpy as np
 
 from dither.kernels.elementary import Floats
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.half_width_draw import GROWTH, HalfWidthDraw, Interval
+from dither.mechanisms.half_width_draw import GROWTH, Interval
 from dither.privacy import Loss
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -27,8 +27,6 @@ from dither.statistics.order import RankedValue, rank_of
 HALF = Fraction(1, 2)
 EVEN_BELOW = 3
 """Below 2**3 units the grid is even: as many points as in the octave above."""
-BAR_BITS = 6
-"""Intervals are looked for in so many bits of an octave: few ranks of the chain then have codes of their own."""
 OCTAVES = 64
 """Above one unit the grid goes on for so many octaves."""
 
@@ -113,30 +111,6 @@ def draw_quantile(codes: np.ndarray, floating: FloatingGrid, epsilon: Fraction, 
     if not isinstance(answer, int):
         raise TypeError("a single draw gives a single answer")
     return answer
-
-
-def draw_interval(
-    codes: np.ndarray, floating: FloatingGrid, answer: int, epsilon: Fraction, miss: Fraction
-) -> tuple[int, int]:
-    """Codes around the median *of the law* of independent entries, except with probability ``miss``.
-
-    Half of the allowance is for sampling (a number of entries below the true median is binomial), the rest for the
-    private draw, which must hold the entries at both of the ranks that sampling asks for.
-    """
-    count, rank = len(codes), (len(codes) + 1) // 2
-    spare = sampling_ranks(count, miss / 2)
-    # Towards zero for either sign, like the codes themselves.
-    shorter, coarse = floating.bits - BAR_BITS, replace(floating, bits=BAR_BITS)
-    column = Column(np.sign(codes) * (np.abs(codes) >> shorter), coarse.grid)
-    middle = (1 if answer > 0 else -1) * (abs(answer) >> shorter)
-    below, above = (
-        RankedValue(min(max(rank + away, 1), count), count, coarse.grid).reachable_values(column)
-        for away in (-spare, spare)
-    )
-    drawn = HalfWidthDraw(epsilon, miss / 2)
-    low, high = drawn.weighed(coarse.intervals(middle), below, above).draw(drawn.rate)
-    # Outward by one coarse step, because codes were cut towards zero.
-    return max(low - 1, -coarse.top) << shorter, min(high + 1, coarse.top) << shorter
 
 
 def sampling_ranks(count: int, miss: Fraction) -> int:

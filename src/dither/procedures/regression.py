@@ -1,49 +1,37 @@
-"""Linear regression without bounds: block medians, DL09's short-cut and DL09's robust regression.
+"""Linear regression without bounds: what its methods share, and DL09's short-cut.
 
 A plan is made from public facts, charged, and then run once on private data.  Proofs: docs/proofs/regression.md.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dither.accounting.cascades import Composition, Concurrent, Sequential, Step
+from dither.accounting.cascades import Composition, Concurrent
 from dither.errors import InvalidArgument
-from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.noise.comparisons import exceeds
 from dither.noise.laplace import Laplace
 from dither.noise.law import Constants
 from dither.privacy import Loss
 from dither.procedures.block_fits import BlockFits, RegressionRecords, block_fits, random_order
-from dither.procedures.floating import FloatingGrid, draw_interval, draw_quantile
+from dither.procedures.floating import FloatingGrid, draw_quantile
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import LocationPlan, plan_location
 from dither.procedures.unbounded import enough_records, least_records
 
 BLOCK = 6
 """Records per coefficient in a block, where there are enough of them."""
-LEAST_BLOCK = 3
 SCALES = FloatingGrid(1.0, bits=2, lowest=-64, highest=64, signed=False)
 """Where scales are looked for: quarters of octaves."""
 LEAST_SPREAD = 2.0**-40
 SPREAD_SHARE = Fraction(2, 5)
 """The quantile of distances that is a scale: below the middle, because units that are too small do less harm."""
-NATS = Fraction(16)
-"""How rarely a draw may come from outside of the bulk of the data: about e^-16 for each octave of the grid."""
-SCALE_NATS = Fraction(13)
-"""The same for a scale, which is looked for in 129 octaves; an answer that is far off costs accuracy, no more."""
 COUNT_NATS = Fraction(8)
 """e^-8 / 2: how rarely a design that every block can solve is refused."""
 SHORT_BLOCK = 2
 """Records per coefficient in the short-cut's blocks: many small blocks have less noise than few large ones."""
-GRID_NATS = 10.0
-"""What the octaves of a grid and a rare enough failure take of the exponent; the rest may go into finer steps."""
-LEAST_BITS, MOST_BITS = 8, 40
-VALUE_SHARE = Fraction(1, 3)
-"""The part of a coefficient's epsilon for the answer when intervals are wanted."""
 SINGULAR = "most blocks of records do not determine the coefficients: columns are constant or collinear in them"
 
 
@@ -90,63 +78,6 @@ class RegressionPlan(ABC):
     @abstractmethod
     def run(self, sample: RegressionRecords) -> Fit:
         """Read the private records and answer."""
-
-
-@dataclass(frozen=True)
-class BlockMedians(RegressionPlan):
-    """The middle of robust fits of random blocks, coefficient by coefficient, by inverse sensitivity.
-
-    Guarantee  epsilon-DP (no delta): each person sits in one block of either size.
-    Theorem    McSherry-Talwar on floating grids; docs/proofs/regression.md, sections 2 and 3.
-    Constants  Beyond DL09: larger blocks, robust inside, no propose-test-release, no refusal except for designs that
-               most blocks cannot solve.
-    Cost       O(n) fits and a sort.
-    """
-
-    size: int
-    scale_epsilon: Fraction
-    """For the spread of each coefficient among small blocks."""
-    count_epsilon: Fraction
-    """For the number of blocks without an answer."""
-    coefficient_epsilon: Fraction
-    """For each coefficient, its interval included."""
-
-    name = "block_medians"
-    noise = "exponential"
-
-    @property
-    def composition(self) -> Composition:
-        scales = Concurrent((Step(self.scale_epsilon),) * self.model.coefficients)
-        fits = Concurrent((Step(self.coefficient_epsilon),) * self.model.coefficients)
-        return Sequential((scales, Step(self.count_epsilon), fits))
-
-    @property
-    def bits(self) -> int:
-        """How fine the coefficients' grids are: as fine as keeps fits that all agree distinct from other points."""
-        bought = self.coefficient_epsilon * (1 if self.miss is None else VALUE_SHARE)
-        nats = float(bought * (self.model.records // self.size) / 4)
-        return min(max(math.floor((nats - GRID_NATS) / math.log(2.0)), LEAST_BITS), MOST_BITS)
-
-    def run(self, sample: RegressionRecords) -> Fit:
-        order, intercept = random_order(sample.records), self.model.intercept
-        fits = block_fits(sample, order, self.size, intercept=intercept)
-        if too_many_failed(fits, self.count_epsilon):
-            return Fit(None, refused_at=SINGULAR)
-        small = block_fits(sample, order, min(self.size, SHORT_BLOCK * self.model.coefficients), intercept=intercept)
-        units = [draw_spread(small, j, self.scale_epsilon) for j in range(self.model.coefficients)]
-        found = [self._coefficient(fits, j, unit) for j, unit in enumerate(units)]
-        intervals = tuple(interval for _, interval in found if interval is not None)
-        return Fit(tuple(value for value, _ in found), intervals or None)
-
-    def _coefficient(self, fits: BlockFits, index: int, unit: float) -> tuple[float, tuple[float, float] | None]:
-        grid = FloatingGrid(unit, bits=self.bits)
-        codes = grid.codes(fits.column(index, math.inf))
-        if self.miss is None:
-            return grid.value(draw_quantile(codes, grid, self.coefficient_epsilon)), None
-        bought = self.coefficient_epsilon * VALUE_SHARE
-        answer = draw_quantile(codes, grid, bought)
-        low, high = draw_interval(codes, grid, answer, self.coefficient_epsilon - bought, self.miss)
-        return grid.value(answer), (grid.value(low), grid.value(high))
 
 
 def draw_spread(fits: BlockFits, index: int, epsilon: Fraction) -> float:
@@ -203,39 +134,6 @@ class ShortCut(RegressionPlan):
 
 
 # --- plans from public facts -------------------------------------------------------------------------
-
-
-def plan_blocks(model: RegressionFacts, loss: Loss, miss: Fraction | None, size: int | None = None) -> BlockMedians:
-    """Block medians: the privacy loss is epsilon alone, split so that no part fails before the others."""
-    epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
-    if size is not None:
-        check_block(size, model)
-
-    def possible(records: int) -> bool:
-        least = size or LEAST_BLOCK * model.coefficients
-        return _split(model, records, least, epsilon, miss) is not None
-
-    enough_records(model.records, possible, loss.exact_epsilon, Fraction(0))
-    best = size or BLOCK * model.coefficients
-    split = _split(model, model.records, best, epsilon, miss)
-    while split is None:
-        best -= 1
-        split = _split(model, model.records, best, epsilon, miss)
-    return BlockMedians(model, Loss(loss.epsilon), miss, best, *split)
-
-
-def _split(
-    model: RegressionFacts, records: int, size: int, epsilon: Fraction, miss: Fraction | None
-) -> tuple[Fraction, Fraction, Fraction] | None:
-    """Epsilon for each scale, for the count and for each coefficient; None if that is not enough for so few records."""
-    blocks = records // size
-    if blocks < 1 or records < 2:
-        return None
-    small = records // min(size, SHORT_BLOCK * model.coefficients)
-    scale, count = SCALE_NATS * 8 / small, COUNT_NATS * 2 / blocks
-    each = (epsilon - model.coefficients * scale - count) / model.coefficients
-    bought = each if miss is None else each * VALUE_SHARE
-    return (scale, count, each) if bought * blocks / 4 >= NATS else None
 
 
 def plan_shortcut(

@@ -25,7 +25,7 @@ from dither.release import B_co, Released, V_co
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
-from dither.statistics.moments import CrossProduct, Moments, PairSums
+from dither.statistics.moments import ColumnSums, CrossProduct, Moments
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.typing import Columns, Interval
 
@@ -78,10 +78,10 @@ class _Pair(Matrix[V_co, B_co]):
     def missing_in(self, schema: Schema) -> Missing:
         return None if any(schema.columns[name].drops_nulls for name in self.used) else super().missing_in(schema)
 
-    def read(self, data: Columns, shape: Shape) -> PairSums:
-        return PairSums.of(self.table(data, shape))
+    def read(self, data: Columns, shape: Shape) -> ColumnSums:
+        return ColumnSums.of(self.table(data, shape))
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[PairSums]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[ColumnSums]:  # noqa: ARG002
         return records.pair_sums(self.used)
 
 
@@ -135,7 +135,9 @@ class _OfMoments(_Pair[V_co, B_co]):
 
     def resolve(self, shape: Shape) -> Moments:
         y, x = self.grids(shape)
-        return Moments(shape.records, y, x, self.has_y_square, shape.private, shape.neighbours, shape.rows_per_person)
+        return Moments(
+            shape.records, y, (x,), self.has_y_square, shape.private, shape.neighbours, shape.rows_per_person
+        )
 
     def plan(self, facts: Shape, options: Options) -> Plan:
         statistic, level = self.resolve(facts), options.level
@@ -374,21 +376,16 @@ class _Line:
     """From centred coordinates back to the columns' own, exactly; numbers beyond all floats are the largest of them."""
 
     def __init__(self, statistic: Moments) -> None:
-        self._half = [one.step * width / 2 for one, width in zip(_grids(statistic), statistic.widths, strict=True)]
-        self._middle = [one.step * one.ends[0] + half for one, half in zip(_grids(statistic), self._half, strict=True)]
+        self._middle, self._half = zip(*map(statistic.centred, range(2)), strict=True)
 
     def slope(self, slope: float) -> float:
         """A slope in half widths of y for a half width of x."""
-        return _float(Fraction(slope) * self._half[1] / self._half[0])
+        return _float(Fraction(slope) * self._half[0] / self._half[1])
 
     def intercept(self, v: float, slope: float, u: float) -> float:
         """Where the line through (u, v) is at x = 0."""
-        at = -self._middle[0] / self._half[0] - Fraction(u)
-        return _float(self._middle[1] + self._half[1] * (Fraction(v) + Fraction(slope) * at))
-
-
-def _grids(statistic: Moments) -> tuple[Grid, Grid]:
-    return statistic.x, statistic.y
+        at = -self._middle[1] / self._half[1] - Fraction(u)
+        return _float(self._middle[0] + self._half[0] * (Fraction(v) + Fraction(slope) * at))
 
 
 def _float(number: Fraction) -> float:

@@ -258,11 +258,11 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "rows_per_person": Whole("Records of one person, at most", least=1, most=1_000_000, is_advanced=True),
     "names": Names("Names of the columns in the answer", is_advanced=True),
-    "method": Text("Method", choices=("auto", "shortcut", "robust"), is_advanced=True),
     "non_negative": Flag("Nothing is below zero", "Only where no bounds are known.", is_advanced=True),
     "count_beyond": Flag(
         "Count what lies beyond the bounds that are found", "Only where no bounds are known.", is_advanced=True
     ),
+    "method": Text("Method", choices=("auto", "shortcut", "robust", "ols"), is_advanced=True),
     "intercept": Flag("With an intercept", is_advanced=True),
     "block_size": Whole("Records in a block", least=1, most=1_000_000_000, is_advanced=True),
     "constants": Text("Constants", choices=("exact", "paper"), is_advanced=True),

@@ -1,4 +1,4 @@
-"""Linear regression (DL09 sec. 6), without bounds.
+"""Linear regression: DL09 sec. 6, without bounds, and least squares between bounds.
 
 What an answer costs, how records are cut into blocks and how many of them are needed at least is decided from public
 facts before anything is read.
@@ -17,27 +17,31 @@ from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss, Neighbours
 from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
-from dither.procedures.regression import RegressionFacts, RegressionPlan, plan_blocks, plan_shortcut
+from dither.procedures.joint_medians import plan_joint
+from dither.procedures.least_squares import plan_moments
+from dither.procedures.regression import RegressionFacts, RegressionPlan, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
-from dither.queries.vectors import column_names
+from dither.queries.vectors import column_names, grids_between
 from dither.sources.column import Shape, as_array, columns_of, floats_of
 from dither.sources.frames import named_columns
+from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
-from dither.typing import Array, Column, Columns, ConstantsName, Intervals, ModelData, Names, Numbers
+from dither.typing import Array, Column, Columns, ConstantsName, Intervals, ModelData, Names, Numbers, SeveralBounds
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
-Method: TypeAlias = Literal["auto", "shortcut", "robust"]
+Method: TypeAlias = Literal["auto", "shortcut", "robust", "ols"]
 METHODS: tuple[Method, ...] = get_args(Method)
 ESTIMATORS: dict[Method, str] = {
     "auto": "medians of robust fits of blocks, not least squares",
     "shortcut": "DL09's short cut by blocks, not least squares",
     "robust": "DL09's robust fit, not least squares",
+    "ols": "least squares of records clamped to bounds, by noisy moments",
 }
 """What a release says of the estimator: where errors are skewed or grow with the features it is not least squares."""
 MOST_FEATURES = 50
@@ -51,6 +55,8 @@ class ModelFacts:
     labels: tuple[str, ...]
     private: bool = False
     rows_per_person: int = 1
+    grids: tuple[Grid, ...] | None = None
+    """Of the features and then of the response, for least squares."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class FitPlan(Plan[RegressionRecords]):
     "regression",
     of="table",
     menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
+    parameters={"bounds": None},
 )
 @dataclass(frozen=True)
 class Regression(Query[Numbers, Intervals, ModelData]):
@@ -99,6 +106,8 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     intercept: bool = field(default=True, kw_only=True)
     block_size: int | None = field(default=None, kw_only=True)
     constants: ConstantsName = field(default="exact", kw_only=True)
+    bounds: SeveralBounds | None = field(default=None, kw_only=True)
+    """For least squares of arrays: of the features, then of the response; a session takes them from its schema."""
     noun: ClassVar[str] = "regression"
     column = None
     accepts = ()
@@ -108,7 +117,11 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             raise InvalidArgument("method", self.method, f"must be {', '.join(map(repr, METHODS))}")
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
-        if self.constants == "paper" and self.method == "auto":
+        if self.bounds is not None and self.method != "ols":
+            raise NotApplicable("bounds", self.bounds, "no other method has any", 'method="ols"')
+        if self.block_size is not None and self.method == "ols":
+            raise NotApplicable("block_size", self.block_size, "least squares has no blocks", "another method")
+        if self.constants == "paper" and self.method in ("auto", "ols"):
             raise NotApplicable("constants", "paper", "no paper has this method", '"shortcut" or "robust" as method')
         if not isinstance(self.intercept, bool):
             raise InvalidArgument("intercept", self.intercept, "must be True or False")
@@ -122,7 +135,11 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         model, loss = facts.model, options.loss
         procedure: RegressionPlan
         if self.method == "auto":
-            procedure = plan_blocks(model, loss, options.miss, self.block_size)
+            procedure = plan_joint(model, loss, options.miss, self.block_size)
+        elif self.method == "ols":
+            if facts.grids is None:
+                raise RuntimeError("least squares is planned with bounds")
+            procedure = plan_moments(model, loss, options.miss, facts.grids[:-1], facts.grids[-1])
         elif loss.is_pure:
             raise InvalidArgument(
                 "delta", loss.delta, f"must be above 0 for the test of method={self.method!r}, such as 1e-6"
@@ -138,15 +155,21 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         columns, names, response = self._parts(data)
         if len(response) != len(columns[0]):
             raise InvalidArgument("y", f"{len(response)} records", f"must have as many records as X, {len(columns[0])}")
-        return self._facts(len(response), names)
+        return self._facts(len(response), names, self._array_grids(names))
+
+    def _array_grids(self, names: tuple[str, ...]) -> tuple[Grid, ...] | None:
+        """Public grids of the features and of the response, for least squares of arrays."""
+        if self.method != "ols":
+            return None
+        return grids_between(self.bounds, (*names, self.target or "y"), whole=False)
 
     def read(self, data: ModelData, shape: ModelFacts) -> RegressionRecords:  # noqa: ARG002
         columns, _, response = self._parts(data)
         return RegressionRecords(np.column_stack([floats_of(column) for column in columns]), floats_of(response))
 
-    def _facts(self, records: int, names: tuple[str, ...]) -> ModelFacts:
+    def _facts(self, records: int, names: tuple[str, ...], grids: tuple[Grid, ...] | None) -> ModelFacts:
         labels = ("intercept", *names) if self.intercept else names
-        return ModelFacts(RegressionFacts(records, len(names), self.intercept), labels)
+        return ModelFacts(RegressionFacts(records, len(names), self.intercept), labels, grids=grids)
 
     def _parts(self, data: ModelData) -> tuple[list[Array], tuple[str, ...], Array]:
         """Features, their names and the response: of a pair (X, y), or of named columns."""
@@ -173,6 +196,8 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     # --- in a table ----------------------------------------------------------------------------------------
 
     def bound(self, schema: Schema) -> Query:
+        if self.bounds is not None:
+            raise InvalidArgument("bounds", self.bounds, "is declared in the schema: leave it out")
         schema.measured(self.target, "target")
         names = tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
         return replace(self, features=self._chosen(names if self.features is None else tuple(schema.columns)))
@@ -190,7 +215,17 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             schema.measured(name, "features")
         if not 1 <= len(self._features) <= MOST_FEATURES:
             raise InvalidArgument("features", list(self._features), f"must be from 1 to {MOST_FEATURES} columns")
-        return self._facts(public_rows(self, schema, shape).records, self._features)
+        records = public_rows(self, schema, shape).records
+        return self._facts(records, self._features, self._declared_grids(schema))
+
+    def _declared_grids(self, schema: Schema) -> tuple[Grid, ...] | None:
+        if self.method != "ols":
+            return None
+        declared = [schema.measured(name, "features") for name in self.used]
+        for name, one in zip(self.used, declared, strict=True):
+            if not one.is_bounded or one.type_name == "date":
+                raise InvalidArgument("features", name, 'must be numbers with declared bounds for method="ols"')
+        return tuple(one.grid for one in declared)
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[RegressionRecords]:  # noqa: ARG002
         rows = records.floats(self.used)

@@ -30,7 +30,7 @@ from dither.sources.windows import (
     binned_numbers,
     binned_states,
 )
-from dither.statistics.moments import PairSums
+from dither.statistics.moments import ColumnSums
 from dither.typing import ArrowColumn, ArrowTable
 
 
@@ -95,18 +95,18 @@ class TableRecords:
             for place, grid in enumerate(grids)
         ]
 
-    def pair_sums(self, columns: Sequence[str]) -> list[PairSums]:
+    def pair_sums(self, columns: Sequence[str]) -> list[ColumnSums]:
         """The sums and products of two columns in steps of the declared grids, for every group, batch by batch."""
         here = self._selection
         grids = [here.schema.measured(name).grid for name in columns]
-        totals = [PairSums() for _ in here.groups]
+        totals = [ColumnSums.of_nothing(len(columns)) for _ in here.groups]
         for batch in here.engine.stream(*here.grouped_tuples(columns)):
             group, *read = (np.asarray(one.to_numpy(zero_copy_only=False)).astype(np.int64) for one in batch.columns)
             order = np.argsort(group, kind="stable")
             found, starts = np.unique(group[order], return_index=True)
             for index, rows in zip(found, np.split(order, starts[1:]) if len(found) else (), strict=True):
                 pair = [Column(one[rows], grid) for one, grid in zip(read, grids, strict=True)]
-                totals[index] += PairSums.of(Table(pair))
+                totals[index] += ColumnSums.of(Table(pair))
         if self._expected_rows is not None:
             _check_rows(totals[0].records, self._expected_rows)
         return totals

@@ -48,7 +48,7 @@ from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
 from dither.sources.types import Measured, storable
-from dither.statistics.moments import PairSums
+from dither.statistics.moments import ColumnSums
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 from dither.typing import (
     Bounds,
@@ -316,7 +316,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
             shape.records, whole=False, nullable=True, columns=len(grids), names=self.used, declared=grids
         )
 
-    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Table | PairSums]:  # noqa: ARG002
+    def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Table | ColumnSums]:  # noqa: ARG002
         return [Table(records.steps(self.used))]
 
     def missing_in(self, schema: Schema) -> Missing:
@@ -328,20 +328,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
         """A grid for each column; public."""
         if isinstance(shape, MatrixShape):
             return shape.declared
-        accepted = f"must be a pair for each of the {shape.columns} columns, or one pair for all"
-        bounds = self.bounds
-        if isinstance(bounds, Mapping):
-            if set(bounds) != set(shape.names):
-                raise InvalidArgument(
-                    "bounds", sorted(map(str, bounds)), f"must be a pair for each of {list(shape.names)}"
-                )
-            bounds = [bounds[name] for name in shape.names]
-        if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) == 0:
-            raise InvalidArgument("bounds", self.bounds, accepted)
-        listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * shape.columns
-        if len(listed) != shape.columns:
-            raise InvalidArgument("bounds", listed, accepted)
-        return tuple(Grid.between(cast("Bounds", pair), self.step, whole=shape.whole) for pair in listed)
+        return grids_between(self.bounds, shape.names or ("",) * shape.columns, self.step, whole=shape.whole)
 
     def _labels(self, shape: Shape) -> list[str]:
         names = list(self.names or shape.names or (f"x{j + 1}" for j in range(shape.columns)))
@@ -349,7 +336,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
             raise InvalidArgument("names", names, f"must be a name for each of the {shape.columns} columns")
         return [str(name) for name in names]
 
-    def read(self, data: Columns, shape: Shape) -> Table | PairSums:
+    def read(self, data: Columns, shape: Shape) -> Table | ColumnSums:
         return self.table(data, shape)
 
     def table(self, data: Columns, shape: Shape) -> Table:
@@ -363,6 +350,23 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
             return None
         each = tuple(grid.value(missing_steps(self.nulls, grid)) for grid in self.grids(shape))
         return each[0] if len(set(each)) == 1 else each
+
+
+def grids_between(
+    given: SeveralBounds | None, names: Sequence[str], step: Number | None = None, *, whole: bool
+) -> tuple[Grid, ...]:
+    """A grid for each of several columns: between a pair for each of them, in order or by name, or one pair for all."""
+    accepted, bounds = f"must be a pair for each of the {len(names)} columns, or one pair for all", given
+    if isinstance(bounds, Mapping):
+        if set(bounds) != set(names):
+            raise InvalidArgument("bounds", sorted(map(str, bounds)), f"must be a pair for each of {list(names)}")
+        bounds = [bounds[name] for name in names]
+    if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) == 0:
+        raise InvalidArgument("bounds", given, accepted)
+    listed = list(bounds) if hasattr(bounds[0], "__len__") else [bounds] * len(names)
+    if len(listed) != len(names):
+        raise InvalidArgument("bounds", listed, accepted)
+    return tuple(Grid.between(cast("Bounds", pair), step, whole=whole) for pair in listed)
 
 
 _PARAMETERS = {"columns": ColumnNames("Columns", "None chosen: all of numbers."), **dict.fromkeys(_DECLARED)}

@@ -1,4 +1,4 @@
-"""Moments of two columns: the sums that correlations and least squares are functions of."""
+"""Moments of several columns: the sums that correlations and least squares are functions of."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
@@ -18,122 +19,161 @@ from dither.statistics.statistic import Statistic, VectorStatistic
 
 
 @dataclass(frozen=True, repr=False)
-class PairSums:
+class ColumnSums:
     """Private: how many records there are, and the sums and products of their steps above the lower bounds."""
 
-    records: int = 0
-    x: int = 0
-    y: int = 0
-    xx: int = 0
-    yy: int = 0
-    xy: int = 0
+    records: int
+    sums: tuple[int, ...]
+    """Of every column: the response first."""
+    products: dict[tuple[int, int], int]
+    """Of the columns j <= k."""
 
     def __repr__(self) -> str:
-        return "PairSums(<private>)"
+        return "ColumnSums(<private>)"
 
     @classmethod
-    def of(cls, table: Table) -> PairSums:
-        """The sums of two columns y and x of the same records, exactly."""
-        y, x = (one.values - one.grid.ends[0] for one in table.columns)
-        return cls(len(x), exact_sum(x), exact_sum(y), exact_dot(x, x), exact_dot(y, y), exact_dot(x, y))
+    def of(cls, table: Table) -> ColumnSums:
+        """The sums of several columns of the same records, exactly."""
+        above = [one.values - one.grid.ends[0] for one in table.columns]
+        pairs = combinations_with_replacement(range(len(above)), 2)
+        return cls(
+            len(above[0]), tuple(map(exact_sum, above)), {(j, k): exact_dot(above[j], above[k]) for j, k in pairs}
+        )
 
-    def __add__(self, other: PairSums) -> PairSums:
-        return PairSums(
+    @classmethod
+    def of_nothing(cls, columns: int) -> ColumnSums:
+        """No records."""
+        return cls(0, (0,) * columns, dict.fromkeys(combinations_with_replacement(range(columns), 2), 0))
+
+    def __add__(self, other: ColumnSums) -> ColumnSums:
+        return ColumnSums(
             self.records + other.records,
-            self.x + other.x,
-            self.y + other.y,
-            self.xx + other.xx,
-            self.yy + other.yy,
-            self.xy + other.xy,
+            tuple(one + more for one, more in zip(self.sums, other.sums, strict=True)),
+            {pair: one + other.products[pair] for pair, one in self.products.items()},
         )
 
 
 @dataclass(frozen=True)
-class Moments(VectorStatistic[PairSums | Table]):
-    """``sum u, sum v, sum u^2, [sum v^2,] sum uv`` of two columns, and the number of records where that is private.
+class Moments(VectorStatistic[ColumnSums | Table]):
+    """Sums and products of a response and its features, and the number of records where that is private.
 
-    u and v are x and y in coordinates whose 0 is the middle of their bounds, and whose -1 and 1 are the bounds.
+    ``sum u_j, sum v, sum u_j^2, [sum v^2,] sum u_j u_k, sum u_j v``, where u and v are features and response in
+    coordinates whose 0 is the middle of their bounds, and whose -1 and 1 are the bounds.
 
-    Guarantee  One change moves the sums by at most 2, 2, 1, 1, 2, and all of them together by at most 18/5 in units of
-               these (3 without ``sum v^2``); a record that comes or goes by 1 each.  All of it is attained.
+    Guarantee  One change moves sums and products of two columns by at most 2, squares by 1, and all of them together
+               by at most ``l1`` in units of these; a record that comes or goes by 1 each.  All of it is attained.
     Theorem    docs/proofs/moments.md.
     """
 
     records: int
     """The number of records, or the most there can be."""
     y: Grid
-    x: Grid
+    x: tuple[Grid, ...]
     has_y_square: bool = True
     private: bool = False
     """True if the number of records is private: it is the last of the moments then."""
     neighbours: Neighbours = Neighbours.CHANGE_ONE
     rows: int = 1
+    is_cut: bool = True
+    """False if noisy moments are not cut to the range that records have."""
 
     @property
     def rows_per_person(self) -> int:
         return self.rows
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        squares = ("x^2", "y^2") if self.has_y_square else ("x^2",)
-        return ("x", "y", *squares, "xy", *(("records",) if self.private else ()))
+    @functools.cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The columns (0 is the response) whose products are squares, and then those of two columns."""
+        features = range(1, len(self.x) + 1)
+        squares = [(j, j) for j in features] + ([(0, 0)] if self.has_y_square else [])
+        return (*squares, *combinations(features, 2), *((0, j) for j in features))
 
-    @property
-    def widths(self) -> tuple[int, int]:
-        """How many steps lie between the bounds of x and of y, at least one: u and v in half steps are at most that."""
-        (a, b), (c, d) = self.x.ends, self.y.ends
-        return max(b - a, 1), max(d - c, 1)
+    @functools.cached_property
+    def labels(self) -> tuple[str, ...]:
+        names = ("y", "x") if len(self.x) == 1 else ("y", *(f"x{j + 1}" for j in range(len(self.x))))
+        products = [f"{names[k]}^2" if j == k else f"{names[k]}{names[j]}" for j, k in self.pairs]
+        return (*names[1:], names[0], *products, *(("records",) if self.private else ()))
+
+    @functools.cached_property
+    def widths(self) -> tuple[int, ...]:
+        """How many steps lie between the bounds of y and of each x, at least one: u and v in half steps are at most
+        that."""
+        return tuple(max(one.ends[1] - one.ends[0], 1) for one in (self.y, *self.x))
+
+    def centred(self, column: int) -> tuple[Fraction, Fraction]:
+        """The middle of the bounds of a column (0 is the response), and half of their width: 0 and 1 of its moments."""
+        grid = (self.y, *self.x)[column]
+        half = grid.step * self.widths[column] / 2
+        return grid.step * grid.ends[0] + half, half
 
     @functools.cached_property
     def _caps(self) -> tuple[int, ...]:
-        """The largest u, v, u^2, v^2, uv, 1, in steps of the answers."""
-        x, y = self.widths
-        squares = (x * x, y * y) if self.has_y_square else (x * x,)
-        return (x, y, *squares, x * y, *((1,) if self.private else ()))
+        """The largest u, v, products and 1, in steps of the answers."""
+        width = self.widths
+        return (*width[1:], width[0], *(width[j] * width[k] for j, k in self.pairs), *((1,) if self.private else ()))
+
+    @functools.cached_property
+    def _is_positive(self) -> tuple[bool, ...]:
+        """Which of them are squares, or the number of records."""
+        squares = [j == k for j, k in self.pairs]
+        return (*([False] * len(self.widths)), *squares, *((True,) if self.private else ()))
 
     @functools.cached_property
     def answers(self) -> tuple[Grid, ...]:
-        positive = [name.endswith("^2") or name == "records" for name in self.labels]
+        if not self.is_cut:
+            return tuple(Grid(Fraction(1, cap), None, None) for cap in self._caps)
         return tuple(
             Grid(Fraction(1, cap), 0 if is_positive else -cap * self.records, cap * self.records)
-            for cap, is_positive in zip(self._caps, positive, strict=True)
+            for cap, is_positive in zip(self._caps, self._is_positive, strict=True)
         )
 
     @property
     def global_sensitivities(self) -> tuple[int, ...]:
         if self.neighbours is Neighbours.ADD_REMOVE:
             return self._caps
-        signed = ("x", "y", "xy")
-        return tuple(2 * cap if name in signed else cap for name, cap in zip(self.labels, self._caps, strict=True))
+        return tuple(
+            cap if is_positive else 2 * cap for cap, is_positive in zip(self._caps, self._is_positive, strict=True)
+        )
 
     @property
     def l1(self) -> Fraction:
         if self.neighbours is Neighbours.ADD_REMOVE:
             return Fraction(self.rows * len(self.labels))
-        replaced = Fraction(18, 5) if self.has_y_square else Fraction(3)
-        added = Fraction(9, 2) if self.has_y_square else Fraction(7, 2)
-        return self.rows * (added if self.private else replaced)
+        d, m = len(self.widths), len(self.x)
+        replaced = Fraction(d * (d + 4) ** 2, 4 * (d + 3)) if self.has_y_square else Fraction(m * m + 7 * m + 4, 4)
+        return self.rows * (self._comes(2) if self.private else replaced)
 
     @property
     def l2_squared(self) -> Fraction:
         if self.neighbours is Neighbours.ADD_REMOVE:
             return Fraction(self.rows**2 * len(self.labels))
-        added = Fraction(15, 4) if self.has_y_square else Fraction(3)
-        return self.rows**2 * (added if self.private else Fraction(3))
+        d, squares = len(self.widths), len(self.x) + self.has_y_square
+        replaced = max(
+            Fraction((d + 1) * (d + 1 - k - other), 4) + k + Fraction((k + other) * (k + other - 1), 8)
+            for k in (0, squares)
+            for other in range(d - squares + 1)
+        )
+        return self.rows**2 * (max(self._comes(4), replaced) if self.private else replaced)
 
-    def values(self, data: PairSums | Table) -> Sequence[int]:
-        data = data if isinstance(data, PairSums) else PairSums.of(data)
-        n, (a, b) = data.records, self.widths
-        # u = 2 x - a in half steps, for x steps above the lower bound.
-        xx = 4 * data.xx - 4 * a * data.x + n * a * a
-        yy = 4 * data.yy - 4 * b * data.y + n * b * b
-        xy = 4 * data.xy - 2 * b * data.x - 2 * a * data.y + n * a * b
-        squares = (xx, yy) if self.has_y_square else (xx,)
-        return (2 * data.x - n * a, 2 * data.y - n * b, *squares, xy, *((n,) if self.private else ()))
+    def _comes(self, part: int) -> Fraction:
+        """What a record that comes moves: signed moments count as one part, because a replaced one moves them by 2."""
+        positive = sum(self._is_positive)
+        return positive + Fraction(len(self.labels) - positive, part)
+
+    def values(self, data: ColumnSums | Table) -> Sequence[int]:
+        data = data if isinstance(data, ColumnSums) else ColumnSums.of(data)
+        n, width, total = data.records, self.widths, data.sums
+        # u = 2 x - a in half steps, for x steps above the lower bound of a column that is a steps wide.
+        sums = [2 * one - n * a for one, a in zip(total, width, strict=True)]
+        products = [
+            4 * data.products[j, k] - 2 * width[k] * total[j] - 2 * width[j] * total[k] + n * width[j] * width[k]
+            for j, k in self.pairs
+        ]
+        return (*sums[1:], sums[0], *products, *((n,) if self.private else ()))
 
 
 @dataclass(frozen=True)
-class CrossProduct(Statistic[PairSums | Table]):
+class CrossProduct(Statistic[ColumnSums | Table]):
     """``n sum xy - sum x sum y`` of two columns: their covariance in units of its grid.
 
     Guarantee  One change moves it by at most (n - 1) w w', w and w' the widths of the bounds: attained.
@@ -152,15 +192,16 @@ class CrossProduct(Statistic[PairSums | Table]):
         (a, b), (c, d) = self.x.ends, self.y.ends
         return (self.records - 1) * (b - a) * (d - c)
 
-    def value(self, data: PairSums | Table) -> int:
-        data = data if isinstance(data, PairSums) else PairSums.of(data)
-        return self.records * data.xy - data.x * data.y
+    def value(self, data: ColumnSums | Table) -> int:
+        data = data if isinstance(data, ColumnSums) else ColumnSums.of(data)
+        y, x = data.sums
+        return self.records * data.products[0, 1] - y * x
 
     @property
     def changes_to_worst_case(self) -> int:
         return 0
 
-    def ladder(self, data: PairSums | Table, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+    def ladder(self, data: ColumnSums | Table, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
         """The global sensitivity at every distance."""
         cap = self.global_sensitivity
         return Ladder(lambda start, stop: np.full(stop - start, cap, dtype=object), cap, top=0)

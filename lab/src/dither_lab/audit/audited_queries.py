@@ -57,6 +57,7 @@ from dither_lab.audit.universes import (
     column_universe,
     graph_universe,
     selection_universe,
+    several_features_universe,
     table_selection_universe,
     table_universe,
     weighted_universe,
@@ -193,6 +194,8 @@ def _moments() -> Iterator[AuditedQuery]:
             yield AuditedQuery(f"{selection} {asked.noun}", (f"{selection} rows",), _rows(asked, relation), "moments")
         people = _rows(asked, Neighbours.ADD_REMOVE_CHANGE, 2)
         yield AuditedQuery(f"{asked.noun} of people", ("several rows a person",), people, "moments")
+    several = functools.cache(lambda quick: several_features_universe())
+    yield AuditedQuery("least squares of two features", ("Regression", "regression ols"), several, "least_squares")
 
 
 def _rows(asked: Any, relation: Neighbours, rows: int = 1) -> Callable[[bool], Universe]:

@@ -266,6 +266,7 @@ def _understated() -> Iterator[Check]:
         "covariance",
         "correlation",
         "least squares",
+        "least squares of two features",
         "own vector with a ladder",
         "mean within a ball, l1",
         "mean within a ball, l2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product
@@ -17,9 +18,11 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.partition import Independent, Overlapping, Partition
 from dither.procedures.plans import ProcedurePlan, plan_location, plan_range, plan_scale, plan_trimmed
 from dither.procedures.private_pass import WHOLE, Components, PrivatePass
+from dither.sources.grid import Grid
 from dither_lab.audit.answer_spaces import point_checks
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.fitted_bounds import fitted_bounds_checks
+from dither_lab.audit.joint_medians import joint_median_checks
 from dither_lab.audit.own_cascades import cascade_checks
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 from dither_lab.audit.robust_cells import robust_cell_checks
@@ -89,6 +92,7 @@ def procedure_checks() -> Iterator[Check]:
         )
     yield from robust_cell_checks()
     yield from fitted_bounds_checks()
+    yield from joint_median_checks()
     yield Check(
         "regression",
         "exact",
@@ -272,14 +276,15 @@ def _composed(effort: Effort) -> Evidence:  # noqa: ARG001
     from dither.procedures.regression import RegressionFacts  # noqa: PLC0415
     from dither.queries.clusters import GaussianMixture, KMeans, PointFacts  # noqa: PLC0415
     from dither.queries.plan import Options  # noqa: PLC0415
-    from dither.queries.regression import ModelFacts, Regression  # noqa: PLC0415
+    from dither.queries.regression import METHODS, ModelFacts, Regression  # noqa: PLC0415
 
     cases = 0
     for epsilon, delta in product((1.0, 3.7, 9.0), (1e-6, 0.01)):
         loss = Loss(epsilon, delta)
         options = Options(loss, confidence=Fraction(19, 20))
         model = ModelFacts(RegressionFacts(200_000, 1, intercept=True), ("intercept", "x"))
-        plans: list[Any] = [Regression(method=method).plan(model, options) for method in ("auto", "shortcut", "robust")]
+        model = dataclasses.replace(model, grids=(Grid(Fraction(1), 0, 100),) * 2)
+        plans: list[Any] = [Regression(method=method).plan(model, options) for method in METHODS]
         points = PointFacts(50_000, 2)
         plans += [query(k=3, bounds=(0, 1)).plan(points, options) for query in (KMeans, GaussianMixture)]
         for plan in plans:

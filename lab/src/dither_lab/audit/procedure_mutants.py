@@ -13,6 +13,7 @@ from dither.procedures.plans import RangePlan, RangeProposal
 from dither.procedures.unbounded import CoarseScale
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.fitted_bounds import in_fitted_bounds
+from dither_lab.audit.joint_medians import in_joint_medians
 from dither_lab.audit.own_cascades import in_cascades
 from dither_lab.audit.procedure_checks import ordered
 from dither_lab.audit.propose_test_release import divergence, plan_law
@@ -67,6 +68,7 @@ def in_procedures() -> Iterator[Check]:
     yield from in_cascades()
     yield from in_robust_cells()
     yield from in_fitted_bounds()
+    yield from in_joint_medians()
 
 
 def _with(*proposals: RangeProposal) -> RangePlan:

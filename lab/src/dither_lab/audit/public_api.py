@@ -233,12 +233,14 @@ def _model_calls() -> Iterator[PublicCall]:
         ("auto", 10, Loss(6.0), (60, 800)),
         ("shortcut", 4, Loss(12.0, 0.3), (0, 600)),
         ("robust", 20, Loss(12.0, 0.3), (0, 400)),
+        ("ols", 1, Loss(6.0), (60, 800)),
     ):
         here, there = np.tile(line, (copies, 1)), np.concatenate([np.tile(line, (copies - 1, 1)), moved])
-        call = _regression(dt.regression, method=method, epsilon=loss.epsilon, delta=loss.delta)
+        bounds = {"bounds": (-2, 2)} if method == "ols" else {}
+        call = _regression(dt.regression, method=method, epsilon=loss.epsilon, delta=loss.delta, **bounds)
         covers = ("regression", "Regression", f"regression {method}")
         yield PublicCall("regression", call, here, there, loss, covers, method, runs)
-        if method != "auto":
+        if method in ("shortcut", "robust"):
             paper = _regression(dt.regression, method=method, constants="paper", epsilon=60.0, delta=0.3)
             printed = (f"regression {method}", "DL09 as printed")
             yield PublicCall(

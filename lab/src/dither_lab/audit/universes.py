@@ -5,17 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement, product
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any, cast
 
 import numpy as np
 
-from dither.privacy import Neighbours
+from dither.privacy import Loss, Neighbours
+from dither.procedures.least_squares import plan_moments
+from dither.procedures.regression import RegressionFacts
 from dither.queries.query import StatisticQuery
 from dither.queries.trees import MSTCost
 from dither.queries.weighted_cuts import WeightedMinCut
 from dither.sources.column import Column, Shape, Table
 from dither.sources.graph import Graph
+from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 from dither_lab.audit.enumeration import Records, as_column, datasets, neighbours
@@ -100,6 +104,16 @@ def table_selection_universe(
     grids = query.grids(shape)  # type: ignore[attr-defined]
     data = [Table([Column(x[:, j], grid) for j, grid in enumerate(grids)]) for x in arrays]
     return Universe(query.resolve(shape), data, _pairs(listed, lambda x: _within(x, possible, most, relation, rows)))
+
+
+def several_features_universe() -> Universe:
+    """At most one record of a response and two features; neighbours add, remove or replace it.  Sums are linear."""
+    grid = Grid(Fraction(1), 0, 2)
+    statistic = plan_moments(RegressionFacts(1, 2), Loss(1.0), None, (grid, grid), grid).statistic
+    rows = list(product(range(3), repeat=3))
+    arrays = [np.zeros((0, 3), dtype=np.int64), *(np.array([row], dtype=np.int64) for row in rows)]
+    data = [Table([Column(one[:, j], grid) for j in range(3)]) for one in arrays]
+    return Universe(statistic, data, list(permutations(range(len(data)), 2)))
 
 
 def selection_universe(

@@ -79,7 +79,7 @@ EXPLANATIONS: dict[str, str] = {
         "Ours is given no bounds and resists outliers: it fits blocks and draws medians of their fits; the peers "
         "answer within bounds that they were given."
     ),
-    "models/three coefficients/*/error/block medians (ours, auto)": (
+    "models/three coefficients/*/error/joint medians (ours, auto)": (
         "R_H answers with the middle of a cell that is wide enough for its test to pass with a margin of ln(1/delta) "
         "records; medians of blocks need no test and no delta. They are the default."
     ),

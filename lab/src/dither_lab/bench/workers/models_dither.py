@@ -109,13 +109,42 @@ def plain_consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[
 
 
 def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
-    """Slopes; None if refused.  No bounds are given."""
+    """Slopes; None if refused.  Only least squares is given bounds, the same as other libraries."""
     X, y = data["X"], data["y"]
     given = {"method": options["method"], "epsilon": options["epsilon"], "delta": options["delta"], "confidence": None}
+    if options["method"] == "ols":
+        given["bounds"] = [(-1.0, 1.0)] * X.shape[1] + [(-5.0, 5.0)]
 
     def work() -> Any:
         value = dt.regression(X, y, **given).value
         return None if value is None else [float(one) for one in value[1:]]
+
+    return work
+
+
+def tukey_em(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """TukeyEM (Amin et al. 2022) in floats, as its authors state it, but for a test that always passes.
+
+    Half of epsilon is for that test; the draw looks at boxes of a depth of at least a quarter of the models.
+    """
+    X, y, models, rate = data["X"], data["y"], options["models"], options["epsilon"] / 4
+    design, rng = np.column_stack([np.ones(len(y)), X]), np.random.default_rng()
+
+    def work() -> Any:
+        parts = rng.permutation(len(y))[: len(y) // models * models].reshape(models, -1)
+        fits = np.sort(np.array([np.linalg.lstsq(design[part], y[part])[0] for part in parts]), axis=0)
+        depths = np.arange(models // 2, models // 4, -1)
+        low, high = fits[depths - 1], fits[models - depths]
+        inside = np.log(high - low).sum(axis=1)
+        shells = inside.copy()
+        shells[1:] += np.log1p(-np.exp(inside[:-1] - inside[1:]))
+        weights = shells + rate * depths
+        chances = np.exp(weights - weights.max())
+        level = rng.choice(len(depths), p=chances / chances.sum())
+        while True:
+            point = rng.uniform(low[level], high[level])
+            if level == 0 or ((point < low[level - 1]) | (point > high[level - 1])).any():
+                return point[1:].tolist()
 
     return work
 
