@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import dither as dt
+from dither import sklearn as estimators
 from dither.interfaces.cli.main import main
 from dither.queries.registry import entries
 from dither.queries.wire import OF_TABLES
@@ -54,6 +55,9 @@ def api_page() -> str:
     for name, one in inspect.getmembers(dt.inspect, inspect.isfunction):
         if one.__module__ == "dither.inspect" and not name.startswith("_"):
             lines += _entry(f"dt.inspect.{name}", one)
+    lines += ["## dither.sklearn", "", "[Estimators for scikit-learn](../estimators.md).", ""]
+    for name in estimators.__all__:
+        lines += _entry(f"dither.sklearn.{name}", getattr(estimators, name))
     lines += [
         "## dt.typing",
         "",
