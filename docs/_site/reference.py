@@ -20,12 +20,12 @@ SECTIONS = {
     "Statistics of arrays": (
         "median quantile quantiles minimum maximum order_statistic trimmed_mean iqr scale mode mean sum smallest_sum "
         "count variance covariance histogram regression kmeans kmeans_cost gaussian_mixture sample_and_aggregate "
-        "randomized_response ask"
+        "randomized_response describe ask"
     ),
     "Statistics of graphs": "Graph edges triangles kstars ktriangles kcliques min_cut mst_cost",
     "Datasets and sessions": "open connect Session GraphSession Schema GraphSchema Budget",
     "Types of columns": "Real Integer Decimal Boolean Category Date",
-    "Answers": "Release Releases",
+    "Answers": "Release Releases Description ColumnDescription",
     "Quotes": "quote least_epsilon Quote Quotes Lognormal Normal Uniform Exponential PublicSample",
     "Composition": "compose queries_within budget_for Loss Neighbours",
 }

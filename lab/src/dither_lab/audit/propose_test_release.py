@@ -189,12 +189,14 @@ def _(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
     return found
 
 
-BinLaw: TypeAlias = Callable[[Any, int], dict[int | None, float]]
+BinLaw: TypeAlias = Callable[["StableBins | GaussianBins", int], dict[int | None, float]]
 """The law of what is released of one bin, by its count: a noisy count, or None where it is hidden."""
 
 
-def laplace_bin(bins: StableBins, count: int) -> dict[int | None, float]:
+def laplace_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None, float]:
     """Integer Laplace noise, cut at a threshold."""
+    if not isinstance(bins, StableBins):
+        raise TypeError(bins)
     rate, top = float(bins.rate), bins.threshold
     mass = math.tanh(rate / 2.0)
     last = max(count, top) + math.ceil(12.0 / rate)
@@ -204,8 +206,10 @@ def laplace_bin(bins: StableBins, count: int) -> dict[int | None, float]:
     return released
 
 
-def gaussian_bin(bins: GaussianBins, count: int) -> dict[int | None, float]:
+def gaussian_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None, float]:
     """Gaussian noise, rounded and cut at a threshold."""
+    if not isinstance(bins, GaussianBins):
+        raise TypeError(bins)
     scale, top = float(bins.scale) * math.sqrt(2.0), bins.threshold
 
     def beyond(edge: float) -> float:
