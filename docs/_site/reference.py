@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import dither as dt
+from dither import sklearn as estimators
 from dither.interfaces.cli.main import main
 from dither.queries.registry import entries
 from dither.queries.wire import OF_TABLES
@@ -19,12 +20,12 @@ SECTIONS = {
     "Statistics of arrays": (
         "median quantile quantiles minimum maximum order_statistic trimmed_mean iqr scale mode mean sum smallest_sum "
         "count variance covariance histogram regression kmeans kmeans_cost gaussian_mixture sample_and_aggregate "
-        "randomized_response ask"
+        "randomized_response describe ask"
     ),
     "Statistics of graphs": "Graph edges triangles kstars ktriangles kcliques min_cut mst_cost",
     "Datasets and sessions": "open connect Session GraphSession Schema GraphSchema Budget",
     "Types of columns": "Real Integer Decimal Boolean Category Date",
-    "Answers": "Release Releases",
+    "Answers": "Release Releases Description ColumnDescription",
     "Quotes": "quote least_epsilon Quote Quotes Lognormal Normal Uniform Exponential PublicSample",
     "Composition": "compose queries_within budget_for Loss Neighbours",
 }
@@ -54,6 +55,9 @@ def api_page() -> str:
     for name, one in inspect.getmembers(dt.inspect, inspect.isfunction):
         if one.__module__ == "dither.inspect" and not name.startswith("_"):
             lines += _entry(f"dt.inspect.{name}", one)
+    lines += ["## dither.sklearn", "", "[Estimators for scikit-learn](../estimators.md).", ""]
+    for name in estimators.__all__:
+        lines += _entry(f"dither.sklearn.{name}", getattr(estimators, name))
     lines += [
         "## dt.typing",
         "",

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 import dither as dt
+from dither import sklearn as estimators
 
 FILE = Path(__file__).parent / "api.txt"
 
@@ -74,6 +75,8 @@ def python():
             yield from module_lines(f"dither.{name}", value)
         elif name != "__version__":
             yield f"dither.{name}{signature(value) if callable(value) else ''}"
+    for name in estimators.__all__:
+        yield from class_lines(f"dither.sklearn.{name}", getattr(estimators, name), inner)
     listed: set[str] = set()
     while left := sorted(set(inner) - listed):
         for path in left:

@@ -220,7 +220,7 @@ def test_the_product_works_without_the_laboratory_and_with_it(wheels, tmp_path):
     there.install(wheels["dither"])
     the_product_answers(there)
     the_rest_is_an_extra_for_users(there, wheels["dither"])
-    there.lend(closure(declared_by(wheels["dither"], "server")))
+    there.lend(closure(declared_by(wheels["dither"], "server") + declared_by(wheels["dither"], "sklearn")))
     the_product_serves(there)
     assert "pip install 'dither-lab'" in there.dither("audit", "--quick", code=2)
 
@@ -243,8 +243,10 @@ def the_product_answers(there: Elsewhere) -> None:
 
 
 def the_rest_is_an_extra_for_users(there: Elsewhere, wheel: Path) -> None:
-    """Every module can be loaded but those of the server, which lack what the extra server declares."""
+    """Every module can be loaded but the estimators and the server, which lack what their extras declare."""
     lacking = there.lacking("dither")
+    assert lacking.pop("dither.sklearn") == "sklearn"
+    assert "pip install 'dither[sklearn]'" in there.run("-c", "import dither.sklearn", code=1)
     assert {module.rpartition(".")[0] for module in lacking} == {"dither.interfaces.http"}, lacking
     assert set(lacking.values()) <= {canonicalize_name(one.name) for one in declared_by(wheel, "server")}
     assert "pip install 'dither[server]'" in there.dither("serve", code=2)

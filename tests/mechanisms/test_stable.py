@@ -17,7 +17,7 @@ from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable import Stable, lead_margin, stable_choice
-from dither.mechanisms.stable_bins import StableBins
+from dither.mechanisms.stable_bins import GaussianBins, StableBins
 from dither.numbers import exact
 from dither.privacy import Loss
 from dither.queries.order import Median
@@ -27,7 +27,8 @@ from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit.enumeration import as_column, datasets, neighbours
-from dither_lab.audit.propose_test_release import bins_divergence, divergence, mechanism_law
+from dither_lab.audit.procedure_checks import gaussian_bins_delta
+from dither_lab.audit.propose_test_release import bins_divergence, divergence, gaussian_bin, mechanism_law
 
 GRID = Grid(Fraction(1), 0, 2)
 LOSS = Loss(1.0, 0.02)
@@ -187,7 +188,7 @@ def test_undeclared_categories_are_found():
     with pytest.raises(NotApplicable, match="mechanism"):
         dt.histogram(data, epsilon=1.0, delta=1e-9, mechanism="smooth")
     with pytest.raises(NotApplicable, match="noise"):
-        dt.histogram(data, epsilon=1.0, delta=1e-9, noise="gaussian")
+        dt.histogram(data, epsilon=1.0, delta=1e-9, noise="cauchy")
     for wrong in ({"epsilon": Fraction(0)}, {"delta": Fraction(0)}, {"rows_per_person": 0}):
         with pytest.raises(InvalidArgument, match=next(iter(wrong))):
             StableBins(**{"epsilon": Fraction(1), "delta": Fraction(1, 10), **wrong})
@@ -284,3 +285,77 @@ def test_too_few_records_for_a_test_are_an_error_that_names_enough(mechanism):
     dt.median([4] * least, bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     with pytest.raises(InvalidArgument, match="records"):
         dt.median([4] * (least - 1), bounds=(0, 9), step=1, epsilon=1.0, delta=1e-6, mechanism=mechanism)
+
+
+# --- the same with Gaussian noise ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.5, 0.02), (0.5, 0.05), (3.0, 0.001)])
+def test_gaussian_bins_are_private_and_nearly_sharp(epsilon, delta):
+    """Exact joint laws of neighbours; a fifth less noise, or a threshold for twice the delta, exceeds the loss."""
+    bins = GaussianBins.of(Loss(epsilon, delta))
+    assert gaussian_bins_delta(bins, epsilon) <= delta * (1 + 1e-6)
+
+    class Quiet(GaussianBins):
+        scale = bins.scale * Fraction(4, 5)
+        threshold = bins.threshold
+
+    class Early(GaussianBins):
+        scale = bins.scale
+        threshold = GaussianBins(bins.alpha, min(4 * bins.hidden, Fraction(1, 2))).threshold
+
+    near = bins.threshold
+    pair = {"a": 9 * near, "b": 9 * near + 1}, {"a": 9 * near + 1, "b": 9 * near}
+    half = delta / 2 * (1 + 1e-6)
+    assert bins_divergence(bins, *pair, epsilon, gaussian_bin) <= half
+    assert bins_divergence(Quiet(bins.alpha, bins.hidden), *pair, epsilon, gaussian_bin) > half
+    assert bins.chance(1) <= half / (1 + 1e-6) < Early(bins.alpha, bins.hidden).chance(1)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 5.0, 20.0])
+def test_gaussian_bins_state_their_rho(order):
+    """Given that nobody alone shows, Renyi divergences of exact laws; a fifth less of rho is too little."""
+    bins = GaussianBins.of(Loss(0.8, 0.01))
+    rho = float(bins.stated.rho)
+
+    def divergence(here, there):
+        """Of counts that all show: products of rounded Gaussian laws."""
+        total = 0.0
+        for c, d in zip(here, there, strict=True):
+            one, other = gaussian_bin(bins, c), gaussian_bin(bins, d)
+            both = [(math.log(p), math.log(other[k])) for k, p in one.items() if p > 0 and other.get(k, 0) > 0]
+            total += math.log(math.fsum(math.exp(order * p + (1 - order) * q) for p, q in both))
+        return total / (order - 1)
+
+    far = 40 * bins.threshold
+    found = divergence((far, far + 1), (far + 1, far))
+    assert 0.8 * rho * order < found <= rho * order * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "miss"), [(1.0, 1e-6, 0.05), (4.0, 1e-3, 0.1), (0.5, 0.1, 0.3)])
+def test_intervals_cover_gaussian_bins_that_are_shown(epsilon, delta, miss):
+    """Exactly, for every count, given that it is shown; two fifths of the reach do not."""
+    bins = GaussianBins.of(Loss(epsilon, delta))
+
+    def missed(count, part):
+        law = {k: p for k, p in gaussian_bin(bins, count).items() if k is not None}
+        out = [p for k, p in law.items() if not covers(bins.interval(k, Fraction(str(miss))), k, count, part)]
+        return math.fsum(out) / math.fsum(law.values())
+
+    def covers(ends, k, count, part):
+        return k - (k - ends[0]) * part <= count <= k + (ends[1] - k) * part
+
+    counts = range(1, bins.threshold + math.ceil(6 * bins.scale))
+    assert max(missed(count, 1) for count in counts) <= miss
+    assert max(missed(count, 0.4) for count in counts) > miss
+
+
+def test_gaussian_noise_finds_smaller_categories_at_the_same_rho():
+    """What many columns are described with: thresholds at rho 0.001 and a delta of 1e-8."""
+    gaussian = GaussianBins(Fraction(447, 10_000), Fraction(1, 10**8))
+    assert float(gaussian.stated.rho) <= 0.001
+    laplace = StableBins(Fraction(63, 1000), Fraction(1, 10**8))  # (63/1000)^2 / 4 is about 0.001
+    assert gaussian.threshold < 0.4 * laplace.threshold
+    release = dt.histogram(["a"] * 900 + ["b"] * 400, epsilon=1.0, delta=1e-6, noise="gaussian")
+    assert (release.labels, release.noise) == (("a", "b"), "gaussian")
+    assert release.loss.stated is not None

@@ -22,6 +22,7 @@ from dither.kernels.elementary import Floats
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MOST_EPSILON, point_of
+from dither.mechanisms.stable_bins import ROOT_TWO
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.numbers import round_down
@@ -57,7 +58,6 @@ CELL_COUNT = 5
 MOST_CELLS = 20_000
 LEAST_DEVIATION = 2.0**-12
 """The least standard deviation of a component, in widths."""
-ROOT_TWO = Fraction(14_143, 10_000)
 MOST_CENTRES, MOST_DIMENSIONS = 100, 200
 
 

@@ -22,7 +22,7 @@ from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import Prepared, only_noises
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable import REFUSAL, lead_margin, stable_choice
-from dither.mechanisms.stable_bins import StableBins
+from dither.mechanisms.stable_bins import GaussianBins, StableBins
 from dither.noise.law import Constants
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours, fraction_of_unit
@@ -417,24 +417,28 @@ class FoundBinsPlan(Plan[CategoryEntries]):
     loss: Loss
     confidence: float | None
     miss: Fraction | None
-    bins: StableBins
+    bins: StableBins | GaussianBins
+    noise: str = "laplace"
     neighbours = Neighbours.CHANGE_ONE
     mechanism = "stable"
-    noise = "laplace"
 
     @classmethod
     def of(cls, label: str, records: int, options: Options, rows_per_person: int = 1) -> FoundBinsPlan:
         """The plan, from public facts alone."""
         loss = options.loss
         _only_stable(options)
-        only_noises("stable", named_noise(options.noise), "laplace")
+        noise = named_noise(options.noise)
+        only_noises("stable", noise, *(("laplace", "gaussian") if rows_per_person == 1 else ("laplace",)))
         if loss.is_pure:
             raise InvalidArgument(
                 "delta", loss.delta, "must be above 0 without declared edges or categories, such as 1e-6"
             )
-        bins = StableBins.of(loss, rows_per_person)
+        bins: StableBins | GaussianBins = StableBins.of(loss, rows_per_person)
+        if noise is not None and noise.name == "gaussian":
+            bins = GaussianBins.of(loss)
+            loss = Loss(loss.epsilon, loss.delta, stated=bins.stated)
         enough_records(records, lambda n: n >= bins.threshold, loss.exact_epsilon, loss.exact_delta)
-        return cls(label, loss, options.level, options.miss, bins)
+        return cls(label, loss, options.level, options.miss, bins, "laplace" if noise is None else noise.name)
 
     def run(self, records: CategoryEntries) -> Result:
         counts = Counter(records.keys)

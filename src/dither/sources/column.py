@@ -144,7 +144,7 @@ def as_array(data: ColumnLike, argument: str = "data", read: Reader = reals) -> 
     array: NDArray[np.generic]
     if is_table(data):
         raise InvalidArgument(argument, type(data), "must be one column, such as frame['age'], not a whole table")
-    declared = _declared_type(data)
+    declared = declared_type(data)
     if declared.startswith(_TIMES):
         raise InvalidArgument(
             argument, type(data), "must be numbers; of dates pass bounds=(date, date), for those that take them"
@@ -192,7 +192,7 @@ A pandas category is none: its list of categories, which decides whether they ar
 """
 
 
-def _declared_type(data: ColumnLike) -> str:
+def declared_type(data: ColumnLike) -> str:
     """The name of the type that a column of another library declares; nothing for what declares none."""
     if isinstance(data, np.ndarray):
         return "" if data.dtype.kind not in "mM" else str(data.dtype)
@@ -204,7 +204,7 @@ def declares_numbers(data: ColumnLike) -> bool:
     """True for a column whose type says that its entries are numbers; lists and columns of objects say nothing."""
     if isinstance(data, np.ndarray):
         return data.dtype.kind in "iufb"
-    declared = _declared_type(data)
+    declared = declared_type(data)
     return declared not in ("", "object", "null") and _NUMBERS.fullmatch(declared) is not None
 
 

@@ -41,6 +41,14 @@ def arrow() -> ModuleType:
     return importlib.import_module("pyarrow")
 
 
+def collected(data: TableLike) -> TableLike:
+    """What is read once: lazy frames of Polars, relations of DuckDB and frames of Spark as tables; else as it is."""
+    library = type(data).__module__.partition(".")[0].lstrip("_")
+    name = {"polars": "collect", "duckdb": "to_arrow_table", "pyspark": "toArrow"}.get(library, "")
+    read = getattr(data, name, None) if hasattr(type(data), "columns") else None
+    return data if read is None else cast("TableLike", read())
+
+
 def is_table(data: object) -> bool:  # anything: an entry, or a frame of any library
     """True for a frame of any library and for a mapping; its type alone decides, for a label may be any word."""
     return isinstance(data, Mapping) or hasattr(type(data), "columns") or hasattr(type(data), "column_names")

@@ -20,7 +20,7 @@ from dither.mechanisms.choice import MECHANISMS, applicable, prepare
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MechanismSpec, Prepared
 from dither.mechanisms.propose_test import ProposeTest
-from dither.mechanisms.stable_bins import StableBins
+from dither.mechanisms.stable_bins import GaussianBins, StableBins
 from dither.privacy import Concentrated, Loss, Neighbours
 from dither.queries.order import Median
 from dither.session.reading import TableSource
@@ -41,6 +41,7 @@ from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
 from dither_lab.audit.own_functions import in_claims
 from dither_lab.audit.pairs import worst_pairs
+from dither_lab.audit.procedure_checks import gaussian_bins_delta
 from dither_lab.audit.procedure_mutants import in_procedures
 from dither_lab.audit.propose_test_release import bins_divergence
 from dither_lab.audit.record_mutants import in_records
@@ -229,6 +230,7 @@ def _wrong_scales() -> Iterator[Check]:
     yield _broken("a test that nearly always passes", "exhaustive", untested)
     yield _broken("a threshold that is too low", "exhaustive", unstable)
     yield _broken("bins shown too early", "exhaustive", _early_bins)
+    yield _broken("Gaussian bins with 25% less noise", "exhaustive", _quiet_bins)
     whole_rate = functools.partial(width, 8, rate=float(EPSILON))
     yield _broken("the width of an interval drawn at twice its rate", "exhaustive", whole_rate, "inverse")
     yield _broken("a margin without its sign", "exhaustive", unsigned_margin, "inverse")
@@ -242,6 +244,17 @@ def _early_bins(effort: Effort) -> Evidence:  # noqa: ARG001
 
     delta = bins_divergence(Lower(honest.epsilon, honest.delta), {"a": 1, "b": 1}, {"a": 2, "b": 0}, 1.5)
     return Evidence(delta <= 0.01, Loss(1.5, 0.01), note=f"delta {delta:.3g}")
+
+
+def _quiet_bins(effort: Effort) -> Evidence:  # noqa: ARG001
+    honest = GaussianBins.of(Loss(1.5, 0.02))
+
+    class Quiet(GaussianBins):
+        scale = honest.scale * Fraction(3, 4)
+        threshold = honest.threshold
+
+    delta = gaussian_bins_delta(Quiet(honest.alpha, honest.hidden), 1.5)
+    return Evidence(delta <= 0.02, Loss(1.5, 0.02), note=f"delta {delta:.3g}")
 
 
 def _understated() -> Iterator[Check]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dither.mechanisms.stable import lead_margin
-from dither.mechanisms.stable_bins import StableBins
+from dither.mechanisms.stable_bins import GaussianBins, StableBins
 from dither.privacy import Loss
 from dither.procedures.certified_average import CertifiedAverage, friend_counts, h_index, plan_average, weighted_sum
 from dither.procedures.ordered import Ordered
@@ -24,7 +24,7 @@ from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.fitted_bounds import fitted_bounds_checks
 from dither_lab.audit.joint_medians import joint_median_checks
 from dither_lab.audit.own_cascades import cascade_checks
-from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
+from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, gaussian_bin, plan_law
 from dither_lab.audit.robust_cells import robust_cell_checks
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
@@ -61,6 +61,14 @@ def procedure_checks() -> Iterator[Check]:
             covers=frozenset({"histogram", "stable bins"}),
             proof="stable",
         )
+    yield Check(
+        "histogram",
+        "exhaustive",
+        _gaussian_bins,
+        detail="undeclared, Gaussian noise",
+        covers=frozenset({"histogram", "stable bins"}),
+        proof="stable",
+    )
     yield Check("mode", "exhaustive", _leads, detail="margin", covers=frozenset({"mode", "Stable"}), proof="stable")
     yield Check(
         "sample_and_aggregate",
@@ -179,6 +187,24 @@ def _stable_bins(rows: int) -> Callable[[Effort], Evidence]:
         )
 
     return run
+
+
+def _gaussian_bins(effort: Effort) -> Evidence:  # noqa: ARG001
+    claimed = Loss(1.5, 0.02)
+    delta = gaussian_bins_delta(GaussianBins.of(claimed), claimed.epsilon)
+    return Evidence(delta <= claimed.delta * (1 + 1e-6), claimed, claimed.epsilon, note=f"delta {delta:.3g}")
+
+
+def gaussian_bins_delta(bins: GaussianBins, epsilon: float) -> float:
+    """The most that two neighbours' histograms differ: records alone in their bins, and counts near the threshold."""
+    near = bins.threshold
+    pairs = [
+        ({"a": 1, "b": 1}, {"a": 2, "b": 0}),
+        ({"a": 1, "b": 0}, {"a": 0, "b": 1}),
+        ({"a": near, "b": near + 1}, {"a": near + 1, "b": near}),
+        ({"a": 2 * near, "b": 1}, {"a": 2 * near + 1, "b": 0}),
+    ]
+    return max(bins_divergence(bins, x, y, epsilon, gaussian_bin) for x, y in (*pairs, *(pair[::-1] for pair in pairs)))
 
 
 def _leads(effort: Effort) -> Evidence:  # noqa: ARG001

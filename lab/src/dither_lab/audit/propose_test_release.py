@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
-from dither.mechanisms.stable_bins import StableBins
+from dither.mechanisms.stable_bins import GaussianBins, StableBins
 from dither.procedures.ordered import Octaves, Ordered, RankRange, bin_margin
 from dither.procedures.plans import LocationPlan, ProcedurePlan, RangePlan, ScalePlan, TrimmedPlan
 from dither.procedures.unbounded import SHIFTS, CoarseScale, ScaleStep, TestedProposal, octave
@@ -189,22 +189,55 @@ def _(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
     return found
 
 
-def bins_divergence(bins: StableBins, here: dict[Any, int], there: dict[Any, int], epsilon: float) -> float:
-    """The divergence of two stable histograms, by going through all joint outcomes; for few bins and short tails."""
-    law, other = ({(): 1.0}, {(): 1.0})
-    for key in sorted(set(here) | set(there)):
-        law, other = _joint(law, bins, here.get(key, 0)), _joint(other, bins, there.get(key, 0))
-    growth = math.exp(epsilon)
-    return sum(max(p - growth * other.get(outcome, 0.0), 0.0) for outcome, p in law.items())
+BinLaw: TypeAlias = Callable[["StableBins | GaussianBins", int], dict[int | None, float]]
+"""The law of what is released of one bin, by its count: a noisy count, or None where it is hidden."""
 
 
-def _joint(law: dict[Any, float], bins: StableBins, count: int) -> dict[Any, float]:
-    if count == 0:
-        return {(*outcome, None): p for outcome, p in law.items()}
+def laplace_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None, float]:
+    """Integer Laplace noise, cut at a threshold."""
+    if not isinstance(bins, StableBins):
+        raise TypeError(bins)
     rate, top = float(bins.rate), bins.threshold
     mass = math.tanh(rate / 2.0)
     last = max(count, top) + math.ceil(12.0 / rate)
     released: dict[int | None, float] = {k: mass * math.exp(-rate * abs(k - count)) for k in range(top, last)}
     released[last] = math.exp(-rate * (last - count)) / (1.0 + math.exp(-rate))
     released[None] = 1.0 - bins.chance(count)
-    return {(*outcome, k): p * q for outcome, p in law.items() for k, q in released.items()}
+    return released
+
+
+def gaussian_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None, float]:
+    """Gaussian noise, rounded and cut at a threshold."""
+    if not isinstance(bins, GaussianBins):
+        raise TypeError(bins)
+    scale, top = float(bins.scale) * math.sqrt(2.0), bins.threshold
+
+    def beyond(edge: float) -> float:
+        return math.erfc((edge - count) / scale) / 2.0
+
+    last = max(count, top) + math.ceil(8.0 * scale)
+    released: dict[int | None, float] = {k: beyond(k - 0.5) - beyond(k + 0.5) for k in range(top, last)}
+    released[last] = beyond(last - 0.5)
+    released[None] = 1.0 - beyond(top - 0.5)
+    return released
+
+
+def bins_divergence(
+    bins: StableBins | GaussianBins,
+    here: dict[Any, int],
+    there: dict[Any, int],
+    epsilon: float,
+    law_of: BinLaw = laplace_bin,
+) -> float:
+    """The divergence of two stable histograms, by going through all joint outcomes; for few bins and short tails."""
+    law, other = ({(): 1.0}, {(): 1.0})
+    for key in sorted(set(here) | set(there)):
+        law, other = (_joint(one, bins, side.get(key, 0), law_of) for one, side in ((law, here), (other, there)))
+    growth = math.exp(epsilon)
+    return sum(max(p - growth * other.get(outcome, 0.0), 0.0) for outcome, p in law.items())
+
+
+def _joint(law: dict[Any, float], bins: StableBins | GaussianBins, count: int, law_of: BinLaw) -> dict[Any, float]:
+    if count == 0:
+        return {(*outcome, None): p for outcome, p in law.items()}
+    return {(*outcome, k): p * q for outcome, p in law.items() for k, q in law_of(bins, count).items()}

@@ -13,6 +13,7 @@ import click
 from dither.errors import DitherError, NotInstalled
 from dither.interfaces.cli.access_tokens import tokens
 from dither.interfaces.cli.check import check
+from dither.interfaces.cli.describe import describe
 from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import (
     AskCommandOptions,
@@ -84,6 +85,7 @@ def main() -> None:
 
 
 main.add_command(check)
+main.add_command(describe)
 main.add_command(ledger)
 main.add_command(register)
 main.add_command(serve)
@@ -207,6 +209,7 @@ _IN_SHORT = {
     "check": "How columns are read, exactly: for the owner, not private.",
     "clusters": "The centres of clusters of a registered dataset.",
     "demo": "Ask real questions of generated data; start here.",
+    "describe": "All columns of a file that nobody may look at, at one loss.",
     "ledger": "Look into a ledger: show, verify, export, backup.",
     "quote": "Privacy loss and error of a question, before it is asked.",
     "register": "Draft a schema file for data: what is public, what may be spent.",

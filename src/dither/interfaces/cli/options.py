@@ -31,13 +31,18 @@ class Selecting(TypedDict):
     by: tuple[str, ...]
 
 
-class LayoutOptions(TypedDict):
-    """How a text file is laid out, and how its values are written."""
+class TextOptions(TypedDict):
+    """How a text file is laid out."""
 
-    format_: tuple[str, ...]
     delimiter: str | None
     skip_lines: int | None
     encoding: str | None
+
+
+class LayoutOptions(TextOptions):
+    """How a text file is laid out, and how its values are written."""
+
+    format_: tuple[str, ...]
 
 
 class CheckOptions(LayoutOptions):
@@ -183,20 +188,25 @@ def column_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def layout_options(command: Callable[P, R]) -> Callable[P, R]:
-    """How a text file is laid out, and how its values are written."""
-    written = "How 1234.56 is written, such as 1.234,56, or a date, such as %d.%m.%Y; for one column NAME=FORMAT."
+def text_options(command: Callable[P, R]) -> Callable[P, R]:
+    """How a text file is laid out."""
     for option in (
         click.option("--encoding", default=None, help="Of a text file, such as latin-1; UTF-8 by default."),
         click.option("--skip-lines", type=int, default=None, help="Lines before the one that names the columns."),
         click.option("--delimiter", default=None, help="Between fields; by default as in the header."),
-        click.option("--format", "format_", multiple=True, metavar="[NAME=]FORMAT", help=written),
     ):
         command = option(command)
     return command
 
 
-def layout_of(options: LayoutOptions) -> TextLayout:
+def layout_options(command: Callable[P, R]) -> Callable[P, R]:
+    """How a text file is laid out, and how its values are written."""
+    written = "How 1234.56 is written, such as 1.234,56, or a date, such as %d.%m.%Y; for one column NAME=FORMAT."
+    option = click.option("--format", "format_", multiple=True, metavar="[NAME=]FORMAT", help=written)
+    return option(text_options(command))
+
+
+def layout_of(options: TextOptions) -> TextLayout:
     """The declared layout of a text file."""
     from dither.sources.lines import TextLayout
 
