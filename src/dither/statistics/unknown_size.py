@@ -154,6 +154,7 @@ class FilteredTotal(Statistic[RankedRecords]):
     column: Grid
     neighbours: Neighbours
     sensitivity_is_constant = True
+    sums_powers = 1
 
     @property
     def records_on(self) -> Grid:
@@ -198,6 +199,7 @@ class FilteredMean(Statistic[RankedRecords]):
     neighbours: Neighbours
     beta_per_epsilon = Fraction(1, 5)
     mechanism_preference = FITTED_FIRST
+    sums_powers = 1
 
     @property
     def records_on(self) -> Grid:
@@ -355,6 +357,10 @@ class OfPeople(Statistic[Data]):
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie."""
         return self.base.shares
+
+    @property
+    def sums_powers(self) -> int:
+        return self.base.sums_powers
 
     def value(self, data: Data) -> int:
         return self.base.value(data)

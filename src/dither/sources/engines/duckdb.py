@@ -17,6 +17,7 @@ from sqlglot import exp
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 from dither.sources.engines.engine import (
     CALENDAR,
+    HALF_BITS,
     Engine,
     Row,
     arrow_schema,
@@ -286,6 +287,15 @@ class DuckDB(Engine):
     def nearest(self, number: exp.Expr) -> exp.Expr:
         # The cast is C's nearbyint: ties to even.
         return exp.cast(number, "bigint")
+
+    def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        wide = exp.cast(total, "hugeint")
+        upper = exp.BitwiseRightShift(this=wide, expression=literal(HALF_BITS))
+        lower = exp.BitwiseAnd(this=wide.copy(), expression=literal((1 << HALF_BITS) - 1))
+        return exp.cast(upper, "bigint"), exp.cast(lower, "bigint")
+
+    def extremes(self, value: exp.Expr, most: int, *, least: bool) -> exp.Expr | None:
+        return exp.Anonymous(this="min" if least else "max", expressions=[value, literal(most)])
 
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         # A function, not comparisons: those are decided by statistics of whole row groups, which leave NaN out.
