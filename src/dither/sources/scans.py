@@ -132,12 +132,13 @@ def _with_ends(
     if not selection.by:
         return selection.in_groups(records), [[double_literal(end) for end in one.ends.get(0, ())] for one in parts]
     joined = {index: tuple(end for one in parts for end in one.ends.get(index, ())) for index in chosen}
-    expressions, first = [], 0
+    expressions: list[list[exp.Expr]] = []
+    first = 0
     for one in parts:
         count = len(next(iter(one.ends.values()), ()))
         expressions.append([exp.column(end_name(first + place), table="g") for place in range(count)])
         first += count
-    return selection.in_groups(records, joined), list(expressions)
+    return selection.in_groups(records, joined), expressions
 
 
 def _has_code(one: Part, *, several: bool) -> bool:
@@ -171,8 +172,8 @@ def _counted(
             place = place.when(inside, literal(number))
         query = query.select(exp.alias_(exp.cast(place.else_(literal(_TOTALS)), "bigint"), "p"))
     if codes:
-        code = codes[0] if len(sets) == 1 else exp.Coalesce(this=codes[0], expressions=[*codes[1:], literal(0)])
-        query = query.select(exp.alias_(code.copy(), "c"))
+        placed = codes[0] if len(sets) == 1 else exp.Coalesce(this=codes[0], expressions=[*codes[1:], literal(0)])
+        query = query.select(exp.alias_(placed.copy(), "c"))
     query = query.select(exp.alias_(exp.cast(counted(), "bigint"), "n"))
     totals = [
         exp.Coalesce(this=selection.engine.exact_sum(exp.column(name)), expressions=[literal(0)]) for name in sums

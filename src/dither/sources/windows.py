@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
+from dither.kernels.ordering import Runs, runs_of
 from dither.kernels.sums import exact_dot
 from dither.sources.engines.engine import column, double_literal
 from dither.sources.grid import Grid
@@ -64,6 +65,8 @@ class Segment:
     """How many records up to each value, from the start of the segment."""
     before: int | None = None
     """The exact sum of the records before it; None where nobody asked."""
+    is_cut: bool = False
+    """Whether records that are equal to its first or last may be left out of it."""
 
     @property
     def last(self) -> int:
@@ -78,6 +81,16 @@ class Segment:
         """The values at ranks first..last."""
         places = np.searchsorted(self.ends, np.arange(first, last + 1) - self.offset, side="left")
         return self.values[places]
+
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at ranks first..last."""
+        start, stop = np.searchsorted(self.ends, [first - self.offset, last - self.offset], side="left")
+        below = int(self.ends[start - 1]) if start else 0
+        return Runs(
+            self.offset + below,
+            self.values[start : stop + 1],
+            np.diff(self.ends[start : stop + 1], prepend=below),
+        )
 
     def moments(self, low: int) -> tuple[int, int]:
         """The exact sums of all values above a lower end, and of their squares."""
@@ -136,8 +149,8 @@ class SharedReading:
             groups, rows = len(sample[0].selection.groups), estimated()
             wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
             fraction = min(wanted / max(rows, 1), 1.0)
-            for one, found in zip(sample, sampled([one.steps_part() for one in sample], fraction), strict=True):
-                one.sample, one.fraction = found, fraction
+            for one, steps in zip(sample, sampled([one.steps_part() for one in sample], fraction), strict=True):
+                one.sample, one.fraction = steps, fraction
         wishes = [one.first_wish() for one in new]
         for one, wish, found in zip(new, wishes, scan([wish.part for wish in wishes]), strict=True):
             one.take(wish, found)
@@ -185,6 +198,8 @@ class EngineColumns:
         """Whether sums between ranks will be wanted: a hint."""
         self.powers = 0
         """Up to which power the steps of all records will be summed: a hint."""
+        self.tied = False
+        """Whether values are wanted with all of their records."""
         self._shared = SharedReading() if shared is None else shared
         self._shared.add(self)
 
@@ -327,9 +342,9 @@ class EngineColumns:
         self._groups = []
         for index in range(groups):
             records, codes = found.get(index, (0, _NONE))
-            values, counts = _counted_runs(codes)
+            _, values, counts = runs_of(codes)
             offset = records - len(codes) if is_maximum else 0
-            self._groups.append(_Group(records, [Segment(offset, values + low, np.cumsum(counts), None)]))
+            self._groups.append(_Group(records, [Segment(offset, values + low, np.cumsum(counts), is_cut=True)]))
         if not self.selection.by:
             self._verify(self._groups[0].records)
         return True
@@ -362,6 +377,11 @@ class EngineColumns:
         """The order statistics of ranks first..last, all of them between 1 and the number of records."""
         return self._holding(index, first, last).at(first, last)
 
+    def runs(self, index: int, first: int, last: int) -> Runs:
+        """The different values at these ranks, with all of their records."""
+        self.tied = True
+        return self._holding(index, first, last).runs(first, last)
+
     def _holding(self, index: int, first: int, last: int) -> Segment:
         """A segment with these ranks, and with the sum of what lies before it where sums are wanted."""
         group = self._known()[index]
@@ -377,7 +397,8 @@ class EngineColumns:
 
     def _held(self, index: int, first: int, last: int) -> Segment | None:
         for segment in self._known()[index].segments:
-            if segment.holds(first, last) and not (self.summed and segment.before is None):
+            lacks = (self.summed and segment.before is None) or (self.tied and segment.is_cut)
+            if segment.holds(first, last) and not lacks:
                 return segment
         return None
 
@@ -495,6 +516,10 @@ class EngineColumn:
             inside = self._all.ranks(self._index, max(first, 1), min(last, records))
         return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
 
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at ranks first..last (from 1 to the number of records), with all of their records."""
+        return self._all.runs(self._index, first, last)
+
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""
         if first is not None and last is not None:
@@ -512,14 +537,6 @@ class EngineColumn:
     def values(self) -> NDArray[np.int64]:
         """All records, sorted; for small tables only."""
         return self.ranks(1, self.records)
-
-
-def _counted_runs(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different values of a sorted array, and how often each occurs."""
-    if not len(ordered):
-        return ordered, ordered
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
 _NONE = np.zeros(0, dtype=np.int64)
