@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.sources.formats import NumberFormat
-from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records
+from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records, text_columns
 
 Masked: TypeAlias = "np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]"
 Entry = TypeVar("Entry")
@@ -47,7 +47,7 @@ def read_file_column(
     file = _known_file(path)
     if not _is_text(file):
         return _parquet(file, column)
-    read = _entry if written is None else functools.partial(_written_entry, written)
+    read = _number if written is None else functools.partial(_written_entry, written)
     values = _column_of(file, column, layout, read, _floats, empty=empty)
     return np.ma.MaskedArray(values, np.isnan(values))
 
@@ -151,17 +151,17 @@ def _column_of(
     file: Path,
     column: str,
     layout: TextLayout,
-    entry: Callable[[list[str], int], Entry],
+    entry: Callable[[str | None], Entry],
     collected: Callable[[Iterator[Entry]], Collected],
     *,
     empty: bool = False,
 ) -> Collected:
     """One entry of each line."""
-    (place, width), delimiter = _place(file, column, layout), layout.delimiter_of(file)
+    place, width = _place(file, column, layout)
     values = None
     with contextlib.suppress(*UNREADABLE):
-        lines = (line for line in records(file, layout) if width == 1 or line)
-        values = collected(entry(_fields(line, delimiter), place) for line in lines)
+        batches = text_columns(file, layout, {column: place}, width)
+        values = collected(entry(one) for batch in batches for one in batch.column(0).to_pylist())
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     if len(values) == 0 and not empty:
@@ -177,24 +177,22 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _entry(fields: list[str], place: int) -> float:
-    """A number, true or false as 1 or 0, anything else as missing."""
-    return _number(fields[place]) if place < len(fields) else math.nan
-
-
-def _written_entry(written: NumberFormat, fields: list[str], place: int) -> float:
+def _written_entry(written: NumberFormat, entry: str | None) -> float:
     """A number in a declared format, anything else as missing."""
-    return written.number(fields[place]) if place < len(fields) else math.nan
+    return math.nan if entry is None else written.number(entry)
 
 
-def _text_entry(fields: list[str], place: int) -> str | None:
-    """The text as it is; an empty one is missing."""
-    return (fields[place] or None) if place < len(fields) else None
+def _text_entry(entry: str | None) -> str | None:
+    """The text as it is."""
+    return entry
 
 
-def _number(entry: str) -> float:
+def _number(entry: str | None) -> float:
+    """A number, true or false as 1 or 0, anything else as missing."""
+    if entry is None:
+        return math.nan
     try:
-        return float(entry.replace("_", "?"))
+        return float(entry) if entry.isascii() else math.nan
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 

@@ -165,7 +165,10 @@ class Engine(ABC):
             return self._written_number(self._trimmed(name), written)
         if stored_type == "text":
             self._needs_casts(name)
-            raw = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
+            # What has spaces of other scripts around it is cut first; of all others that would take most of the time.
+            trimmed = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
+            plain = exp.TryCast(this=raw.copy(), to=exp.DataType.build("double"))
+            raw = exp.Coalesce(this=plain, expressions=[trimmed])
         elif stored_type == "decimal":
             raw = self.from_decimal(raw)
         elif stored_type == "boolean":

@@ -31,14 +31,14 @@ def pay_file(rows: int, index: int, folder: Path) -> Dataset:
     return {"path": str(path)}
 
 
-def csv_file(rows: int, folder: Path) -> dict[str, Any]:
+def csv_file(rows: int, index: int, folder: Path) -> Dataset:
     """The same rows as a CSV file."""
     import duckdb  # noqa: PLC0415  (only where a file is made)
 
-    made = pay_file(rows, folder)
+    made = pay_file(rows, index, folder)
     path = folder / "pay.csv"
-    duckdb.execute(f"COPY (SELECT * FROM read_parquet('{made['path']}')) TO '{path}' (HEADER)")
-    return {"path": str(path)}
+    duckdb.read_parquet(str(folder / "pay.parquet")).write_csv(str(path))
+    return made | {"path": str(path)}
 
 
 def others(quick: bool) -> list[Comparison]:
