@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import dither as dt
+from dither.queries.query import Query
 
 SHARES = [0.1, 0.25, 0.5, 0.75, 0.9]
 STATEMENT = "SELECT median(pay), mean(pay), sum(pay), maximum(pay), quantile(pay, 0.9), count(*) FROM pay GROUP BY job"
 
 
-def _asked(options: dict[str, Any], data: dict[str, Any], query: dt.Query) -> Callable[[], None]:
+def _asked(options: dict[str, Any], data: dict[str, Any], query: Query) -> Callable[[], None]:
     columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, options["groups"] - 1)}
     session = dt.open(data["path"], columns=columns, rows=options["rows"], budget=dt.Budget(1e6))
 
