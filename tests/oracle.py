@@ -1,6 +1,7 @@
 """Slow and obvious: what a first-year student would believe.  Every fast kernel is compared with these."""
 
 import math
+import re
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 
@@ -230,3 +231,18 @@ def exponential_law(costs, rate):
     """Probabilities proportional to e^(-rate cost)."""
     weights = [math.exp(-rate * cost) for cost in costs]
     return [weight / math.fsum(weights) for weight in weights]
+
+
+def fields_of(line, delimiter):
+    """The fields of a line of delimited text: quoted ones up to their closing quote, others up to the delimiter."""
+    found, rest = [], line
+    while True:
+        quoted = re.match(r'"((?:[^"]|"")*)"', rest)
+        if quoted:
+            found.append(quoted.group(1).replace('""', '"'))
+            rest = rest[quoted.end() :]
+        else:
+            found.append(rest.split(delimiter)[0])
+        if delimiter not in rest:
+            return found
+        rest = rest.split(delimiter, 1)[1]

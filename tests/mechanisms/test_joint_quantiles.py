@@ -18,6 +18,7 @@ from dither.mechanisms import joint_quantiles as several
 from dither.mechanisms.joint_draw import joint_quantiles
 from dither.mechanisms.joint_quantiles import JOINT_COST, cost_of_levels, draw_levels, levels
 from dither.noise import discrete_exponential as rungs
+from dither.sources.column import Column
 from dither_lab.audit.laws.several import joint_law, levels_law
 
 
@@ -118,6 +119,21 @@ def test_ties_do_not_mislead():
     ages = np.where(rng.random(5_000) < 0.6, 45, rng.integers(18, 90, 5_000))
     release = dt.quantiles(ages, q=[0.3, 0.4, 0.5, 0.6, 0.7], bounds=(0, 120), epsilon=2.0, confidence=None)
     assert release.value[1:4] == (45, 45, 45)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=80), st.integers(1, 20), st.data())
+def test_windows_of_refined_records_are_cut_out_of_all_of_them(x, reach, data):
+    """Whatever places are read, in whatever order: the same numbers, and as many below any point."""
+    spread, grid = several._spread(len(x)), dt.Integer(0, 9).grid
+    every = several.refined(np.array(x), spread)
+    windows = several.RefinedRecords(Column(np.array(x), grid), spread, reach)
+    assert len(windows) == len(every)
+    for _ in range(4):
+        first, last = sorted(data.draw(st.integers(0, len(x))) for _ in range(2))
+        assert windows[first:last].tolist() == every[first:last].tolist()
+        point = data.draw(st.integers(-1, 10 * spread))
+        for side in ("left", "right"):
+            assert windows.searchsorted(point, side) == np.searchsorted(every, point, side=side)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.data())

@@ -11,8 +11,9 @@ import pytest
 import dither as dt
 from dither.errors import InvalidText
 from dither.session.plan import plan
+from dither.sources import windows
 from dither.sources.engines.duckdb import DuckDB
-from dither.sources.windows import BelowBracket, EngineColumns
+from dither.sources.scans import LEFT_OUT, Found
 
 BUDGET = dt.Budget(10_000.0, 1e-3)
 SURE = 500.0
@@ -152,15 +153,16 @@ def test_a_source_that_shrinks_while_it_is_read_ends(monkeypatch):
     monkeypatch.setattr("dither.sources.windows.FEW_ROWS", 10)
     frame = pd.DataFrame({"p": np.arange(5000.0)})
     opened = dt.open(frame, columns={"p": dt.Real(0, 10_000)}, rows=5000, budget=BUDGET)
-    inner, calls = EngineColumns._count, []
+    inner = windows.scan
 
-    def shrinking(self, brackets):
-        found = inner(self, brackets)
-        calls.append(brackets)
-        nothing = BelowBracket(0, 0, None)
-        return {index: [nothing] * len(each) for index, each in found.items()} if len(calls) < 50 else found
+    def shrinking(parts, groups=None):
+        """All records lie below the brackets by now."""
+        return [
+            {index: Found(np.array([LEFT_OUT - 1]), one.counts.sum(keepdims=True), ()) for index, one in found.items()}
+            for found in inner(parts, groups)
+        ]
 
-    monkeypatch.setattr(EngineColumns, "_count", shrinking)
+    monkeypatch.setattr(windows, "scan", shrinking)
     with pytest.raises(dt.SourceFailed, match="changed while"):
         opened.ask(dt.Median("p"), epsilon=1.0)
 

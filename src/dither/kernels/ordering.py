@@ -7,6 +7,7 @@ of the ranks, one pass that counts what is below the first, and one that takes w
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,23 @@ MOST_WINDOWS = 16
 """An array that was asked for so many places is sorted."""
 
 
+class Runs(NamedTuple):
+    """Neighbouring values of a sorted array, each with all of its entries."""
+
+    below: int
+    """How many entries are smaller than the first."""
+    values: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def runs_of(ordered: NDArray[np.int64], below: int = 0) -> Runs:
+    """The different values of a sorted array, and how often each occurs."""
+    if not len(ordered):
+        return Runs(below, ordered, ordered)
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return Runs(below, ordered[starts], np.diff(np.append(starts, len(ordered))))
+
+
 class Ordering:
     """An array in ascending order, as far as was asked: sorted windows, each with the place where it begins."""
 
@@ -40,6 +58,14 @@ class Ordering:
         """The entries at places first .. last - 1 (from 0) of the sorted array."""
         start, window = self._window(first, last)
         return window[first - start : last - start]
+
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at places first .. last - 1."""
+        start, window = self._window(first, last)
+        # A window holds all entries that are equal to its first or to its last.
+        lower, upper = window[first - start], window[last - 1 - start]
+        low, high = np.searchsorted(window, lower, side="left"), np.searchsorted(window, upper, side="right")
+        return runs_of(window[low:high], start + int(low))
 
     def total(self, first: int, last: int) -> int:
         """The exact sum of the entries at places first .. last - 1; what lies between the two places is not sorted."""

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,20 @@ _CERTAINTY = 64
 _GUARD = 192
 
 
+class FineRecords(Protocol):
+    """Private: distinct whole numbers in rising order: an array, or windows of one."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, places: slice, /) -> NDArray[np.int64]: ...
+
+
 def joint_reach(count: int, points: int, rate: Fraction) -> int:
     """How many positions on either side of each rank decide a draw with certainty 1 - 2**-64: public."""
     return max(math.ceil((count * math.log(points) + _CERTAINTY * math.log(2.0)) / float(2 * rate)), 0) + 1
 
 
 def joint_quantiles(
-    fine: NDArray[np.int64], bounds: tuple[int, int], ranks: list[int], rate: Fraction, source: Source = system
+    fine: FineRecords, bounds: tuple[int, int], ranks: list[int], rate: Fraction, source: Source = system
 ) -> list[int]:
     """Answers for the given ranks of distinct sorted records between two bounds, in rising order.
 
@@ -67,15 +75,19 @@ class _Walk:
     """The forward sums and the backward walk for one window and one number of digits."""
 
     def __init__(
-        self, fine: NDArray[np.int64], bounds: tuple[int, int], ranks: list[int], rate: Fraction, reach: int, guard: int
+        self, fine: FineRecords, bounds: tuple[int, int], ranks: list[int], rate: Fraction, reach: int, guard: int
     ) -> None:
-        self._fine, self._bounds, self._ranks = fine, bounds, ranks
+        self._bounds, self._ranks = bounds, ranks
         self._records, self._count = len(fine), len(ranks)
         points = bounds[1] - bounds[0] + 1
         self._digits = self._count * points.bit_length() + guard
         self._windows = [range(max(r - reach, 0), min(r - 1 + reach, self._records) + 1) for r in ranks]
         # Costs are whole numbers of half steps, because targets lie half a rank below the ranks.
         self._weights = powers(rate / 2, 4 * reach + 64, self._digits)
+        self._edges: dict[int, int] = {}
+        for window in self._windows:
+            first, last = max(window.start, 1), min(window.stop, self._records)
+            self._edges |= dict(zip(range(first, last + 1), fine[first - 1 : last].tolist(), strict=True))
         self._gaps = {i: self._size(i) for window in self._windows for i in window}
         self._everything = all(len(window) == self._records + 1 for window in self._windows)
         self._outside = points**self._count if not self._everything else 0
@@ -86,7 +98,7 @@ class _Walk:
         """Record ``index`` (from 1); below all records the point before the lower bound, above all the upper bound."""
         if index == 0:
             return self._bounds[0] - 1
-        return self._bounds[1] if index > self._records else int(self._fine[index - 1])
+        return self._bounds[1] if index > self._records else self._edges[index]
 
     def _size(self, position: int) -> int:
         return self._edge(position + 1) - self._edge(position)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
+from dither.kernels.ordering import Runs
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, samples_for, whole_range
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.half_width_draw import HalfWidthDraw
@@ -139,6 +141,15 @@ class SeveralDraws(Prepared[RankedRecords]):
         # Two runs a record, with fractions for their costs.
         return 4 if self.order_of_draws == "levels" else 1
 
+    @property
+    def reach(self) -> int:
+        points = self.statistic.grid.points * _spread(self.statistic.records)
+        if self.order_of_draws == "joint":
+            ranks = joint_reach(len(self.statistic.shares), points, self.rate) + 1
+        else:
+            ranks = window(points if self.order_of_draws == "levels" else self.statistic.grid.points, self.rate)
+        return ranks if self.interval is None else max(ranks, self.interval.reach(self.statistic.grid.points))
+
     def run(self, data: RankedRecords) -> Outcome:
         answers = self._alone(data) if self.order_of_draws == "alone" else self._together(data)
         if self.interval is None:
@@ -150,7 +161,7 @@ class SeveralDraws(Prepared[RankedRecords]):
         spread = _spread(self.statistic.records)
         low, high = self.statistic.grid.ends
         # Counted from the lower bound, so that what ``prepared`` has checked to fit does fit.
-        fine = refined(data.values - low, spread)
+        fine = RefinedRecords(data, spread, self.reach)
         bounds = 0, (high + 1 - low) * spread - 1
         if self.order_of_draws == "joint":
             drawn = joint_quantiles(fine, bounds, [one.rank for one in self.statistic.each()], self.rate)
@@ -196,7 +207,7 @@ def _has_room(statistic: RankedValues, rate: Fraction) -> bool:
 
 
 def draw_levels(
-    fine: NDArray[np.int64], bounds: tuple[int, int], shares: tuple[Fraction, ...], rate: Fraction
+    fine: NDArray[np.int64] | RefinedRecords, bounds: tuple[int, int], shares: tuple[Fraction, ...], rate: Fraction
 ) -> list[int]:
     """All quantiles of distinct sorted records, level by level."""
     drawn: dict[int | None, int] = {}
@@ -235,7 +246,81 @@ def _reversed_bits(numbers: NDArray[np.int64], spread: int) -> NDArray[np.int64]
     return found
 
 
-def _draw_between(fine: NDArray[np.int64], bottom: int, top: int, share: Fraction, rate: Fraction) -> int:
+class RefinedRecords:
+    """Private: what ``refined`` makes of all records, of which only windows around places that matter are read.
+
+    Places within a run of ties have a closed form, so a run of any length takes no memory.
+    """
+
+    def __init__(self, data: RankedRecords, spread: int, reach: int) -> None:
+        """``reach``: how many ranks on either side are read at once."""
+        self._data, self._spread, self._reach = data, spread, reach
+        self._low = data.grid.ends[0]
+        self._windows: list[Runs] = []
+
+    def __repr__(self) -> str:
+        return "RefinedRecords(<private>)"
+
+    def __len__(self) -> int:
+        return self._data.records
+
+    @overload
+    def __getitem__(self, places: int) -> int: ...
+    @overload
+    def __getitem__(self, places: slice) -> NDArray[np.int64]: ...
+    def __getitem__(self, places: int | slice) -> int | NDArray[np.int64]:
+        if isinstance(places, int):
+            return int(self[places : places + 1][0])
+        first, last, _ = places.indices(len(self))
+        if first >= last:
+            return np.zeros(0, dtype=np.int64)
+        runs = self._holding(first, last)
+        places_here = np.arange(first - runs.below, last - runs.below)
+        ends = np.cumsum(runs.counts)
+        at = np.searchsorted(ends, places_here, side="right")
+        within = places_here - (ends - runs.counts)[at]
+        return (runs.values[at] - self._low) * self._spread + _nth_reversed(within, runs.counts[at], self._spread)
+
+    def _holding(self, first: int, last: int) -> Runs:
+        for runs in self._windows:
+            if runs.below <= first and last <= runs.below + int(runs.counts.sum()):
+                return runs
+        ranks = max(first + 1 - self._reach, 1), min(last + self._reach, len(self))
+        self._windows.append(self._data.runs(*ranks))
+        return self._windows[-1]
+
+    def searchsorted(self, point: int, side: Literal["left", "right"]) -> int:
+        """How many are below a point, or with side="right" not above it."""
+        limit = point + (side == "right")
+        low, high = 0, len(self)
+        for runs in self._windows:  # whatever they hold, they narrow the search
+            inside = range(runs.below, runs.below + int(runs.counts.sum()))
+            if inside and self[inside[0]] < limit:
+                low = max(low, inside[0] + 1)
+                high = high if self[inside[-1]] < limit else min(high, inside[-1])
+            elif inside:
+                high = min(high, inside[0])
+        return bisect_left(self, limit, low, high)
+
+
+def _nth_reversed(places: NDArray[np.int64], counts: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
+    """The numbers at these places of the sorted list of ``reverse(0), ..., reverse(count - 1)``.
+
+    Bit by bit from the highest: of the j below a count whose low t bits are p there are ceil((count - p) / 2^t).
+    """
+    found, prefix, left = np.zeros_like(places), np.zeros_like(places), places.copy()
+    for bit in range(spread.bit_length() - 1):
+        zeros = np.maximum(-(-(counts - prefix) // (2 << bit)), 0)
+        is_one = left >= zeros
+        left -= np.where(is_one, zeros, 0)
+        prefix |= is_one.astype(np.int64) << bit
+        found = (found << 1) | is_one
+    return found
+
+
+def _draw_between(
+    fine: NDArray[np.int64] | RefinedRecords, bottom: int, top: int, share: Fraction, rate: Fraction
+) -> int:
     """A point strictly between bottom and top with weight e^{-rate score}.
 
     score(z) = |(1 - q) #{x < z} - q #{x > z}| over the records strictly between.  It is |i - q n'| in the gap after
@@ -243,7 +328,7 @@ def _draw_between(fine: NDArray[np.int64], bottom: int, top: int, share: Fractio
     """
     if top - bottom <= 1:
         return bottom
-    start, stop = int(np.searchsorted(fine, bottom, side="right")), int(np.searchsorted(fine, top, side="left"))
+    start, stop = int(fine.searchsorted(bottom, side="right")), int(fine.searchsorted(top, side="left"))
     inside = stop - start
     target = share * inside
     points = top - bottom - 1

@@ -448,8 +448,14 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             raise RuntimeError("a column is read for a mechanism")
         statistic = prepared.statistic
         width = prepared.reach * statistic.rows_per_person
-        near, summed = statistic.read_near(), statistic.sums_ranks
-        return records.columns(self.column, *self.records_on, near=near, width=width, summed=summed)
+        return records.columns(
+            self.column,
+            *self.records_on,
+            near=statistic.read_near(),
+            width=width,
+            summed=statistic.sums_ranks,
+            powers=statistic.sums_powers,
+        )
 
     def missing_in(self, schema: Schema) -> Missing:
         if self.column is None or schema.column(self.column).drops_nulls:

@@ -26,6 +26,7 @@ from dither.sources.windows import (
     BinnedRecords,
     EngineColumn,
     EngineColumns,
+    SharedReading,
     binned_categories,
     binned_numbers,
     binned_states,
@@ -37,26 +38,39 @@ from dither.typing import ArrowColumn, ArrowTable
 class TableRecords:
     """Private: the selected records of a table, one entry for each group."""
 
-    __slots__ = ("_expected_rows", "_selection")
+    __slots__ = ("_expected_rows", "_selection", "_shared")
 
-    def __init__(self, selection: Selection, expected_rows: int | None) -> None:
+    def __init__(self, selection: Selection, expected_rows: int | None, shared: SharedReading | None = None) -> None:
+        """``shared``: other queries with the same filter and groups, which are read together with this one."""
         self._selection, self._expected_rows = selection, expected_rows
+        self._shared = shared
 
     def __repr__(self) -> str:
         return "TableRecords(<private>)"
 
     def columns(
-        self, column: str | None, grid: Grid, missing: int, *, near: tuple[float, ...], width: int, summed: bool
+        self,
+        column: str | None,
+        grid: Grid,
+        missing: int,
+        *,
+        near: tuple[float, ...],
+        width: int,
+        summed: bool,
+        powers: int,
     ) -> Sequence[EngineColumn]:
-        """One column on a grid, as windows of ``width`` ranks near some shares and totals, or sums between ranks."""
-        columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows)
+        """One column on a grid: windows of ``width`` ranks near some shares, sums between ranks, or sums of powers."""
+        columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows, self._shared)
         columns.shares, columns.width, columns.summed = near, width, summed
+        columns.powers = 0 if column is None else powers  # (of rows alone the sum is their number)
         return columns.each()
 
     def present(self, column: str) -> Sequence[EngineColumn]:
         """1 for every record in which the column has a value, 0 for any other."""
         selection = dataclasses.replace(self._selection, reads="presence")
-        return EngineColumns(selection, column, BIT, 0, self._expected_rows).each()
+        columns = EngineColumns(selection, column, BIT, 0, self._expected_rows, self._shared)
+        columns.powers = 1
+        return columns.each()
 
     def states(self, column: str) -> Sequence[BinnedRecords]:
         """How many records are in each of the states of ``sources.states``."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import Floats
+from dither.kernels.ordering import Runs, runs_of
 from dither.quotes.priors import Prior
 from dither.quotes.uniforms import uniforms
 from dither.sources.grid import Grid
@@ -48,6 +49,10 @@ class ImaginedColumn:
             parts.append(inside[start - 1 - blocks.start * BLOCK : stop - blocks.start * BLOCK])
         parts.append(np.full(max(0, last - max(self.records, first - 1)), high, dtype=np.int64))
         return np.concatenate(parts)
+
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at ranks first..last; of records beyond them nothing is imagined."""
+        return runs_of(self.ranks(first, last), first - 1)
 
     @property
     def values(self) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import datetime
 import secrets
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeAlias, cast
 
 import numpy as np
@@ -32,7 +32,7 @@ from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import MOST_GROUPS, Key, Selection
 from dither.sources.types import ColumnType, Date, Measured
-from dither.sources.windows import counts_by_key, few_rows
+from dither.sources.windows import SharedReading, counts_by_key, few_rows
 
 if TYPE_CHECKING:
     from typing import Any, Never
@@ -85,9 +85,11 @@ class Source(ABC, Generic[Q_contra]):
             runs = [opened.enter_context(plan.opened()) for plan in plans]
             self.ready()
             check_descriptors()
-            yield lambda: [
-                [one.to_dict() for one in self.read(plan, run)] for plan, run in zip(plans, runs, strict=True)
-            ]
+            yield lambda: [[one.to_dict() for one in each] for each in self.read_all(plans, runs)]
+
+    def read_all(self, plans: Sequence[Q_contra], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
+        """The same for several questions."""
+        return [self.read(plan, run) for plan, run in zip(plans, runs, strict=True)]
 
     def restored(self, plan: Q_contra, payload: Stored) -> Release:  # noqa: ARG002
         """A release as the ledger keeps it."""
@@ -118,14 +120,37 @@ class TableSource(Source[TablePlan]):
         self.engine.ready()
 
     def read(self, plan: TablePlan[R], run: Callable[[R], Result]) -> list[Release]:
+        return self._read_together([plan], [run])[0]
+
+    def read_all(self, plans: Sequence[TablePlan], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
+        together: dict[tuple[Hashable, ...], list[int]] = {}
+        for place, plan in enumerate(plans):
+            # Which rows of people are kept, and which groups are found, is drawn for each release by itself.
+            alone = plan.inner.is_scheduled or plan.finder is not None or plan.schema.unit is not None
+            key = (place,) if alone else (id(plan.schema), plan.predicate, plan.by)
+            together.setdefault(key, []).append(place)
+        answers: dict[int, list[Release]] = {}
+        for places in together.values():
+            read = self._read_together([plans[place] for place in places], [runs[place] for place in places])
+            answers |= dict(zip(places, read, strict=True))
+        return [answers[place] for place in range(len(plans))]
+
+    def _read_together(self, plans: Sequence[TablePlan], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
+        """The answers of questions with the same filter and groups, which share their passes over the table."""
         # What is read on a schedule is read by itself, within that schedule.
-        with contextlib.nullcontext() if plan.inner.is_scheduled else self.engine.snapshot():
+        with contextlib.nullcontext() if plans[0].inner.is_scheduled else self.engine.snapshot():
+            plan, shared = plans[0], SharedReading()
             selection = Selection(self.engine, plan.schema, plan.predicate, plan.by, None, secrets.token_hex(16))
             if plan.finder is not None:
                 selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", found_keys(plan, selection)))
+            # All of them before any is run: what the first needs is then read for all.
+            each = [selected(plan, selection, shared) for plan in plans]
             return [
-                released(plan, run(data), dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
-                for key, data in zip(selection.groups, selected(plan, selection), strict=True)
+                [
+                    released(plan, run(data), dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
+                    for key, data in zip(selection.groups, read, strict=True)
+                ]
+                for plan, run, read in zip(plans, runs, each, strict=True)
             ]
 
     def restored(self, plan: TablePlan, payload: Stored) -> Release:
@@ -159,9 +184,9 @@ class TableSource(Source[TablePlan]):
         return declared_rows(self.schema, self.engine, columns, predicate, None)[1]
 
 
-def selected(plan: TablePlan[R], selection: Selection) -> Sequence[R]:
-    """Private: the records of every group, as the plan reads them."""
-    return plan.query.select(TableRecords(selection, plan.expected_rows), plan.read_for)
+def selected(plan: TablePlan[R], selection: Selection, shared: SharedReading | None = None) -> Sequence[R]:
+    """Private: the records of every group, as the plan reads them.  shared: what other plans read of the same rows."""
+    return plan.query.select(TableRecords(selection, plan.expected_rows, shared), plan.read_for)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.kernels.ordering import Ordering
+from dither.kernels.ordering import Ordering, Runs
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
 from dither.privacy import Neighbours
@@ -59,6 +59,7 @@ class RankedRecords(Protocol):
     @property
     def values(self) -> NDArray[np.int64]: ...
     def ranks(self, first: int, last: int) -> NDArray[np.int64]: ...
+    def runs(self, first: int, last: int) -> Runs: ...
     def total(self, first: int | None = None, last: int | None = None) -> int: ...
     def moments(self) -> tuple[int, int]: ...
 
@@ -103,6 +104,10 @@ class Column:
         if not before and not after:
             return inside
         return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
+
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at ranks first..last (from 1 to the number of records), with all of their records."""
+        return self._order().runs(first - 1, last)
 
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""

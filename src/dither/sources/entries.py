@@ -38,15 +38,17 @@ FALSE_WORDS = ("false", "f", "no", "0")
 def real(entry: object) -> float:  # anything: an entry of a list
     """A number as a float, those beyond its range as infinities; NaN where it is missing or no number.
 
-    >>> real("12"), real(10**400), real("twelve")
-    (12.0, inf, nan)
+    Of texts those are numbers that Python reads as such, with ``_`` between figures too: as in text files.
+
+    >>> real("12"), real("1_000"), real(10**400), real("twelve")
+    (12.0, 1000.0, inf, nan)
     """
     if is_missing(entry) or isinstance(entry, (complex, np.complexfloating)):
         return math.nan
     if isinstance(entry, str):
         entry = str.strip(entry, SPACES)
-        if "_" in entry or not entry.isascii():
-            return math.nan  # (1_000, which is read in several ways, and figures of other scripts)
+        if not entry.isascii():
+            return math.nan  # (figures of other scripts)
     try:
         return float(entry)  # type: ignore[arg-type]  # anything may be tried
     except OverflowError:

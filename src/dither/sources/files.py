@@ -7,19 +7,21 @@ import csv
 import functools
 import importlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Sized
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.sources.formats import NumberFormat
-from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records
+from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records, text_columns
 
 Masked: TypeAlias = "np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]"
-Entry = TypeVar("Entry")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Collected = TypeVar("Collected", bound=Sized)
 
 _PARQUET = (".parquet", ".pq")
@@ -47,8 +49,8 @@ def read_file_column(
     file = _known_file(path)
     if not _is_text(file):
         return _parquet(file, column)
-    read = _entry if written is None else functools.partial(_written_entry, written)
-    values = _column_of(file, column, layout, read, _floats, empty=empty)
+    read = _numbers if written is None else functools.partial(_written_numbers, written)
+    values = np.concatenate([np.zeros(0), *_column_of(file, column, layout, read, empty=empty)])
     return np.ma.MaskedArray(values, np.isnan(values))
 
 
@@ -61,7 +63,7 @@ def read_file_entries(path: str | Path, column: str, *, layout: TextLayout = USU
     if not _is_text(file):
         values: list[str | int | float | None] = _parquet(file, column, texts=True).tolist()
         return values
-    return [*_column_of(file, column, layout, _text_entry, list)]
+    return [entry for each in _column_of(file, column, layout, _texts) for entry in each]
 
 
 def file_rows(path: str | Path, *, layout: TextLayout = USUAL) -> int:
@@ -143,28 +145,23 @@ def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
     return names.index(column), len(names)
 
 
-def _floats(entries: Iterator[float]) -> NDArray[np.float64]:
-    return np.fromiter(entries, dtype=np.float64)
-
-
 def _column_of(
     file: Path,
     column: str,
     layout: TextLayout,
-    entry: Callable[[list[str], int], Entry],
-    collected: Callable[[Iterator[Entry]], Collected],
+    read: Callable[[pa.Array], Collected],
     *,
     empty: bool = False,
-) -> Collected:
-    """One entry of each line."""
-    (place, width), delimiter = _place(file, column, layout), layout.delimiter_of(file)
+) -> list[Collected]:
+    """One entry of each line, read piece by piece."""
+    place, width = _place(file, column, layout)
     values = None
     with contextlib.suppress(*UNREADABLE):
-        lines = (line for line in records(file, layout) if width == 1 or line)
-        values = collected(entry(_fields(line, delimiter), place) for line in lines)
+        batches = text_columns(file, layout, {column: place}, width)
+        values = [read(batch.column(0)) for batch in batches]
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
-    if len(values) == 0 and not empty:
+    if not any(map(len, values)) and not empty:
         raise InvalidArgument("file", file.name, "must have at least one record after the first line")
     return values
 
@@ -177,24 +174,31 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _entry(fields: list[str], place: int) -> float:
+def _numbers(entries: pa.Array) -> NDArray[np.float64]:
+    """Entries as numbers: all at once where Arrow reads each of them, else one by one, with the same numbers."""
+    with contextlib.suppress(ValueError):
+        return np.asarray(entries.cast("float64").fill_null(math.nan))
+    return np.fromiter(map(_number, entries.to_pylist()), dtype=np.float64)
+
+
+def _written_numbers(written: NumberFormat, entries: pa.Array) -> NDArray[np.float64]:
+    """Numbers in a declared format, anything else as missing."""
+    read = (math.nan if entry is None else written.number(entry) for entry in entries.to_pylist())
+    return np.fromiter(read, dtype=np.float64)
+
+
+def _texts(entries: pa.Array) -> list[str | None]:
+    """Texts as they are."""
+    texts: list[str | None] = entries.to_pylist()
+    return texts
+
+
+def _number(entry: str | None) -> float:
     """A number, true or false as 1 or 0, anything else as missing."""
-    return _number(fields[place]) if place < len(fields) else math.nan
-
-
-def _written_entry(written: NumberFormat, fields: list[str], place: int) -> float:
-    """A number in a declared format, anything else as missing."""
-    return written.number(fields[place]) if place < len(fields) else math.nan
-
-
-def _text_entry(fields: list[str], place: int) -> str | None:
-    """The text as it is; an empty one is missing."""
-    return (fields[place] or None) if place < len(fields) else None
-
-
-def _number(entry: str) -> float:
+    if entry is None:
+        return math.nan
     try:
-        return float(entry.replace("_", "?"))
+        return float(entry) if entry.isascii() else math.nan
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(entry.strip().lower(), math.nan)
 

@@ -11,9 +11,11 @@ import codecs
 import contextlib
 import functools
 import gzip
+import itertools
+import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -21,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from dither.errors import InvalidArgument, InvalidData
+from dither.kernels.fields import split_fields
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +32,9 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 """What a file raises that is damaged, or packed in another way than its name says."""
 LONGEST = 1 << 20
 """Bytes of a line that are looked at: splitting a longer one into fields would take memory without bound."""
-_BLOCK = 1 << 24
+_BLOCK = 1 << 22
+_PIECE, _PIECES = 512, 1 << 12
+"""Bytes that are sampled together, at least, and how many such pieces are split at once."""
 _BOM = b"\xef\xbb\xbf"
 _FEED = 0x0A
 
@@ -129,18 +134,22 @@ def header(file: Path, layout: TextLayout = USUAL) -> str:
 
 def blocks(file: Path, layout: TextLayout = USUAL) -> Iterator[bytes]:
     """The lines after the header in blocks: UTF-8, every line ended by one line feed."""
+    return (_cleaned(block, layout.encoding) for block in _raw_blocks(file, layout))
+
+
+def _raw_blocks(file: Path, layout: TextLayout) -> Iterator[bytes]:
     with _opened(file) as stream:
         _first(stream, layout)
         rest = b""
         while data := stream.read(_BLOCK):
             cut = data.rfind(b"\n") + 1
             if cut:
-                yield _cleaned(rest + data[:cut], layout.encoding)
+                yield rest + data[:cut]
                 rest = data[cut:]
             elif len(rest) <= LONGEST:  # (of a line that is longer only the beginning counts)
                 rest += data
         if rest:
-            yield _cleaned(rest + b"\n", layout.encoding)
+            yield rest + b"\n"
 
 
 def records(file: Path, layout: TextLayout = USUAL) -> Iterator[str]:
@@ -149,22 +158,69 @@ def records(file: Path, layout: TextLayout = USUAL) -> Iterator[str]:
         yield from block.decode("utf-8").split("\n")[:-1]
 
 
-def batches(file: Path, layout: TextLayout = USUAL) -> pa.RecordBatchReader:
-    """The lines after the header as a stream of Arrow batches with one column of texts."""
+def some_blocks(file: Path, layout: TextLayout, share: float) -> Iterator[bytes]:
+    """Lines from about such a share of a file that is not packed, at equal distances, as they stand there.
+
+    Which lines they are decides about nothing but the time that reading takes.
+    """
+    with file.open("rb") as stream:
+        first = len(_first(stream, layout))
+        start, end, size = stream.tell(), stream.seek(0, 2), max(_PIECE, 8 * first)
+        count = math.ceil(share * (end - start) / size)
+        for place in range(count):
+            stream.seek(start + (end - start) * place // count)
+            piece = stream.read(size)
+            cut, last = piece.find(b"\n") + 1, piece.rfind(b"\n") + 1
+            if 0 < cut < last:
+                yield piece[cut:last]
+
+
+def text_columns(
+    file: Path, layout: TextLayout, places: Mapping[str, int], width: int, share: float | None = None
+) -> pa.RecordBatchReader:
+    """Columns of texts, by their places in a line, as a stream of Arrow batches; an empty field is missing.
+
+    An empty line is a record without a value where there is one column (width), else it is none.  share: only lines
+    from about such a share of the file.
+    """
     import pyarrow as pa  # noqa: PLC0415  (slow to load)
 
-    schema = pa.schema([("line", pa.large_string())])
+    schema = pa.schema([(name, pa.large_string()) for name in places])
+    wanted = np.full(max(places.values()) + 1, -1, dtype=np.int64)
+    for row, place in enumerate(places.values()):
+        wanted[place] = row
+    delimiter = ord(layout.delimiter_of(file))
 
     def read() -> Iterator[pa.RecordBatch]:
-        for block in blocks(file, layout):
-            ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _FEED)
-            offsets = np.zeros(len(ends) + 1, dtype=np.int64)
-            offsets[1:] = ends - np.arange(len(ends))
-            texts = block.replace(b"\n", b"")
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(texts)]
-            yield pa.record_batch([pa.Array.from_buffers(pa.large_string(), len(ends), buffers)], schema=schema)
+        for block in blocks(file, layout) if share is None else _joined(some_blocks(file, layout, share), layout):
+            raw = np.frombuffer(block, dtype=np.uint8)
+            most = int(np.count_nonzero(raw == _FEED))
+            texts = np.empty((len(places), len(raw)), dtype=np.uint8)
+            offsets = np.zeros((len(places), most + 1), dtype=np.int64)
+            known = np.empty((len(places), most), dtype=np.uint8)
+            count = split_fields(raw, delimiter, wanted, width == 1, texts, offsets, known)
+            yield pa.record_batch(
+                [
+                    pa.Array.from_buffers(
+                        pa.large_string(),
+                        count,
+                        [
+                            pa.py_buffer(np.packbits(known[row, :count], bitorder="little")),
+                            pa.py_buffer(offsets[row, : count + 1]),
+                            pa.py_buffer(texts[row]),
+                        ],
+                    )
+                    for row in range(len(places))
+                ],
+                schema=schema,
+            )
 
     return pa.RecordBatchReader.from_batches(schema, read())
+
+
+def _joined(pieces: Iterator[bytes], layout: TextLayout) -> Iterator[bytes]:
+    while some := b"".join(itertools.islice(pieces, _PIECES)):
+        yield _cleaned(some, layout.encoding)
 
 
 def _opened(file: Path) -> IO[bytes]:
@@ -177,9 +233,14 @@ def _first(stream: IO[bytes], layout: TextLayout) -> str:
     return line.removesuffix(b"\n").removesuffix(b"\r").decode(layout.encoding, "replace")
 
 
+def _may_have_long_lines(block: bytes) -> bool:
+    """False where every half of the longest line that is allowed has a line feed in it."""
+    half = LONGEST // 2
+    return any(block.find(b"\n", start, start + half) < 0 for start in range(0, len(block) - half, half))
+
+
 def _cleaned(block: bytes, encoding: str) -> bytes:
-    ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _FEED)
-    if np.diff(ends, prepend=-1).max(initial=0) > LONGEST + 1:
+    if _may_have_long_lines(block):
         block = b"\n".join(line[:LONGEST] for line in block.split(b"\n"))
     if not block.isascii():
         # A line feed is never part of a longer character, so what is replaced in a line depends on that line alone.

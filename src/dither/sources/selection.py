@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -122,11 +122,22 @@ class Selection:
             chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
         if self.predicate is not None:
             chosen = chosen.where(self._condition(self.predicate))
-        if name is not None and self.reads == "value" and self.schema.column(name).drops_nulls:
+        if name is not None and self.drops(name):
             chosen = chosen.where(_known(self.cleaned(name)))
         if self.schema.unit is None:
             return chosen
         return self._bounded(chosen, grid)
+
+    def drops(self, name: str | None) -> bool:
+        """Whether records in which this column has no value are left out."""
+        return name is not None and self.reads == "value" and self.schema.column(name).drops_nulls
+
+    def together(self, values: Mapping[str, exp.Expr], fraction: float | None = None) -> exp.Select:
+        """Several values of every selected record by name, and its keys k0, k1, ...; of tables without people."""
+        chosen = exp.Select().from_(self.engine.table(fraction))
+        chosen = chosen.select(*(exp.alias_(value, name) for name, value in values.items()))
+        chosen = chosen.select(*(exp.alias_(self._key(key), f"k{place}") for place, key in enumerate(self.by)))
+        return chosen if self.predicate is None else chosen.where(self._condition(self.predicate))
 
     def _bounded(self, chosen: exp.Select, grid: Grid | None) -> exp.Select:
         """At most the declared rows of each person: those whose hash with a secret is least.
@@ -200,7 +211,7 @@ class Selection:
             chosen = self._fewest(self._with_unit(chosen), payload, [*read, *keys])
         group = exp.cast(exp.column(GROUP, table="g") if self.by else literal(0), "bigint")
         columns = [exp.column(one, table="t") for one in read]
-        return self._in_groups(chosen.subquery("t")).select(exp.alias_(group, GROUP), *columns), [
+        return self.in_groups(chosen.subquery("t")).select(exp.alias_(group, GROUP), *columns), [
             "whole",
             *stored_types,
         ]
@@ -228,29 +239,15 @@ class Selection:
             stored_types.append("whole" if measured else "text")
         return chosen, stored_types
 
-    def grouped(
-        self,
-        name: str | None,
-        grid: Grid | None,
-        missing: float | None,
-        brackets: dict[int, tuple[float, ...]] | None = None,
-        fraction: float | None = None,
-    ) -> exp.Select:
-        """``FROM`` the records joined with their groups, nothing selected yet.
+    def grouped(self, name: str | None, missing: float | None) -> exp.Select:
+        """``FROM`` the records joined with their groups, nothing selected yet."""
+        return self.in_groups(self.records(name, None, missing).subquery("t"))
+
+    def in_groups(self, records: exp.Expr, brackets: Mapping[int, tuple[float, ...]] | None = None) -> exp.Select:
+        """``FROM`` records t with keys k0, k1, ... joined with the groups g that they belong to.
 
         ``brackets``: the numbers of each group that are called ``end_name(0)``, ``end_name(1)``, ...; no other groups.
         """
-        records = self.records(name, grid, missing, fraction).subquery("t")
-        if not self.by:
-            if brackets is None:
-                return exp.Select().from_(records)
-            ends = [exp.alias_(double_literal(end), end_name(place)) for place, end in enumerate(brackets[0])]
-            with_ends = exp.select(*ends, "t.*")
-            return exp.Select().from_(with_ends.from_(records).subquery("t"))
-        return self._in_groups(records, brackets)
-
-    def _in_groups(self, records: exp.Expr, brackets: dict[int, tuple[float, ...]] | None = None) -> exp.Select:
-        """``FROM`` records t with keys k0, k1, ... joined with the groups g that they belong to."""
         if not self.by:
             return exp.Select().from_(records)
         ends = len(next(iter(brackets.values()))) if brackets else 0
@@ -340,14 +337,6 @@ def thresholds(grid: Grid, steps: Sequence[int]) -> NDArray[np.float64]:
     while np.any(short := inside & ~reached(found)):
         found = np.asarray(np.where(short, np.nextafter(found, np.inf), found), dtype=np.float64)
     return np.where(wanted <= low, -np.inf, np.where(wanted > high, np.inf, found))
-
-
-def all_groups(query: exp.Select, selection: Selection, *columns: exp.Expr) -> exp.Select:
-    """Aggregates of every group: the group's index comes first (0 where nothing is grouped)."""
-    if not selection.by:
-        return query.select(exp.alias_(literal(0), GROUP), *columns)
-    place = exp.column(GROUP, table="g")
-    return query.select(exp.alias_(place, GROUP), *columns).group_by(place.copy())
 
 
 def counted() -> exp.Expr:

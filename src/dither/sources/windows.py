@@ -3,10 +3,11 @@
 Every record is a finite number before anything else is asked of it, missing ones being their public value (see
 ``Selection.value``), so no count, sum or comparison below has a case of its own for them.
 
-Ranks are found by bracketing: a sample suggests two values around each run of ranks wanted, one pass counts what lies
-below them all (and sums it, where sums between ranks are wanted), one fetches what lies between.  The counts verify the
-brackets, and one is widened where it was too narrow; so the sample decides how long reading takes and nothing else.
-Small tables are fetched whole; the environment variable ``DITHER_FEW_ROWS`` says how small (0: brackets always).
+Ranks are found by bracketing: a sample suggests two values around each run of ranks wanted, and one pass counts the
+records in each gap between brackets and of each value within them (and sums them, where sums are wanted).  The counts
+verify the brackets, and one is widened where it was too narrow; so the sample decides how long reading takes and
+nothing else.  Small tables are fetched whole; the environment variable ``DITHER_FEW_ROWS`` says how small (0: brackets
+always).  The columns of a statement are read together: one sample and one pass for all of them (``SharedReading``).
 """
 
 from __future__ import annotations
@@ -16,29 +17,20 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
+from dither.kernels.ordering import Runs, runs_of
 from dither.kernels.sums import exact_dot
 from dither.sources.engines.engine import column, double_literal
 from dither.sources.grid import Grid
 from dither.sources.predicates import literal
-from dither.sources.selection import (
-    GROUP,
-    VALUE,
-    Key,
-    Selection,
-    all_groups,
-    count_if,
-    counted,
-    end_name,
-    raw_value,
-    thresholds,
-)
+from dither.sources.scans import LEFT_OUT, Code, Found, Part, largest, sampled, scan
+from dither.sources.selection import GROUP, VALUE, Key, Selection, counted, raw_value, thresholds
 from dither.sources.states import STATES
 
 FEW_ROWS = 250_000
@@ -52,20 +44,15 @@ SAMPLED_EACH = 2_000
 SLACK = 4.0
 """How many standard deviations of the sample a bracket is wider than the ranks wanted, at first."""
 DEFAULT_WIDTH = 2_048
+MOST_EXTREMES = 1 << 14
+"""Up to so many extreme records, of all groups together, are aggregated by the engine in one pass without a sample."""
 _LIMB_BITS = 26
+_CHANGED = "the source changed while it was being read; what was charged stays charged"
 
 Bracket: TypeAlias = tuple[int, int]
 """Grid points from the first to before the second."""
 Wanted: TypeAlias = Callable[[float], tuple[int, int]]
 """The first and the last rank wanted, by how many records there are."""
-
-
-class BelowBracket(NamedTuple):
-    """How many records lie below either end of a bracket, and the sum of those below the first; None: not asked."""
-
-    first: int
-    second: int
-    total: int | None
 
 
 @dataclass
@@ -78,6 +65,8 @@ class Segment:
     """How many records up to each value, from the start of the segment."""
     before: int | None = None
     """The exact sum of the records before it; None where nobody asked."""
+    is_cut: bool = False
+    """Whether records that are equal to its first or last may be left out of it."""
 
     @property
     def last(self) -> int:
@@ -92,6 +81,28 @@ class Segment:
         """The values at ranks first..last."""
         places = np.searchsorted(self.ends, np.arange(first, last + 1) - self.offset, side="left")
         return self.values[places]
+
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at ranks first..last."""
+        start, stop = np.searchsorted(self.ends, [first - self.offset, last - self.offset], side="left")
+        below = int(self.ends[start - 1]) if start else 0
+        return Runs(
+            self.offset + below,
+            self.values[start : stop + 1],
+            np.diff(self.ends[start : stop + 1], prepend=below),
+        )
+
+    def moments(self, low: int) -> tuple[int, int]:
+        """The exact sums of all values above a lower end, and of their squares."""
+        shifted, counts = self.values - low, np.diff(self.ends, prepend=0)
+        limb = 1 << _LIMB_BITS
+        parts = shifted >> _LIMB_BITS, shifted & (limb - 1)
+        if counts.max(initial=0) < limb:  # (else there are few values: see FEW_POINTS)
+            high, mixed, low_squares = (exact_dot(parts[a] * counts, parts[b]) for a, b in ((0, 0), (0, 1), (1, 1)))
+        else:
+            high = mixed = 0
+            low_squares = sum(int(s) ** 2 * int(c) for s, c in zip(shifted, counts, strict=True))
+        return exact_dot(shifted, counts), (high * limb + 2 * mixed) * limb + low_squares
 
     def total(self, first: int, last: int) -> int:
         """The exact sum of the values at ranks first..last."""
@@ -110,29 +121,87 @@ class Segment:
 class _Group:
     records: int
     segments: list[Segment] = field(default_factory=list)
+    sums: tuple[int, ...] = ()
+    """The sum of the steps above the grid's lower end, then that of their squares: as far as anybody asked."""
+
+
+class SharedReading:
+    """Private: the columns that a statement asks for, and how they are read: one sample and one pass for all."""
+
+    def __init__(self) -> None:
+        self._columns: list[EngineColumns] = []
+
+    def __repr__(self) -> str:
+        return "SharedReading(<private>)"
+
+    def add(self, one: EngineColumns) -> None:
+        """Read this column together with the others; all have the same filter and groups, and nobody owns rows."""
+        self._columns.append(one)
+
+    def read(self) -> None:
+        """All that is known to be wanted of the columns that were not read before."""
+        new = [one for one in self._columns if not one.is_read]
+        if len(new) == 1 and new[0].read_extremes():
+            return
+        estimated = functools.cache(new[0].estimated_rows)
+        sample = [one for one in new if one.shares and not one.is_read_whole(estimated)]
+        if sample:
+            groups, rows = len(sample[0].selection.groups), estimated()
+            wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
+            fraction = min(wanted / max(rows, 1), 1.0)
+            for one, steps in zip(sample, sampled([one.steps_part() for one in sample], fraction), strict=True):
+                one.sample, one.fraction = steps, fraction
+        wishes = [one.first_wish() for one in new]
+        for one, wish, found in zip(new, wishes, scan([wish.part for wish in wishes]), strict=True):
+            one.take(wish, found)
+        for one in sample:
+            one.widen()
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """A part of a pass, and what its codes mean."""
+
+    part: Part
+    brackets: Mapping[int, Sequence[Bracket]] | None
+    """Disjoint, in rising order, as many in every group; None: no ranks."""
+    powers: int
+    """Up to which power steps are summed."""
 
 
 class EngineColumns:
     """Private: one column of a selection, for all of its groups at once."""
 
-    def __init__(self, selection: Selection, name: str | None, grid: Grid, missing: int, expected: int | None) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        name: str | None,
+        grid: Grid,
+        missing: int,
+        expected: int | None,
+        shared: SharedReading | None = None,
+    ) -> None:
         """``expected``: the public number of records of the whole table, verified when it is read."""
         self.selection, self.name, self.grid = selection, name, grid
-        dropped = name is not None and selection.schema.column(name).drops_nulls
-        self._missing = None if dropped else raw_value(grid, missing)
+        self._missing = None if selection.drops(name) else raw_value(grid, missing)
         self.expected = expected
         self._groups: list[_Group] | None = None
-        self._sample: list[NDArray[np.int64]] | None = None
-        self._fraction = 1.0
-        self._sums: dict[int, tuple[int, int]] | None = None
-        self._squares: dict[int, tuple[int, int, int]] | None = None
-        self._complete: bool | None = None
+        self._complete = False
+        self.sample: list[NDArray[np.int64]] | None = None
+        """Steps above the grid's lower end of some records, group by group."""
+        self.fraction = 1.0
         self.shares: tuple[float, ...] = ()
         """Around which quantiles ranks will be wanted: a hint."""
         self.width = DEFAULT_WIDTH
         """How many ranks on either side: a hint."""
         self.summed = False
         """Whether sums between ranks will be wanted: a hint."""
+        self.powers = 0
+        """Up to which power the steps of all records will be summed: a hint."""
+        self.tied = False
+        """Whether values are wanted with all of their records."""
+        self._shared = SharedReading() if shared is None else shared
+        self._shared.add(self)
 
     def __repr__(self) -> str:
         return "EngineColumns(<private>)"
@@ -141,243 +210,269 @@ class EngineColumns:
         """The column of every group."""
         return [EngineColumn(self, index) for index in range(len(self.selection.groups))]
 
-    # --- counts -----------------------------------------------------------------------------------------
+    # --- what is read -----------------------------------------------------------------------------------
 
-    def records(self, index: int) -> int:
-        """How many records a group has."""
-        for known in (self._sums, self._squares):
-            if self._groups is None and known is not None:
-                return known.get(index, (0,))[0]
-        if self._groups is None and self.shares:
-            self._prefetch()  # which counts on its way
-        return self._counted()[index].records
+    @property
+    def is_read(self) -> bool:
+        """Whether the first pass is over."""
+        return self._groups is not None
 
-    def _counted(self) -> list[_Group]:
+    def estimated_rows(self) -> int:
+        """About how many rows there are."""
+        declared = self.expected or self.selection.schema.rows
+        return declared if isinstance(declared, int) else self.selection.engine.estimated_rows()
+
+    def is_read_whole(self, estimated: Callable[[], int]) -> bool:
+        """Decide, before the first pass, whether all values are fetched; else windows are."""
+        few = few_rows()
+        whole = few > 0 and self.grid.points * len(self.selection.groups) <= FEW_POINTS
+        self._complete = whole or estimated() <= few
+        return self._complete
+
+    def steps_part(self) -> Part:
+        """The steps of every record."""
+        return self._part(lambda value, _: self._shifted(value))
+
+    def first_wish(self) -> _Wish:
+        """What the first pass is for, by the hints."""
+        powers = max(self.powers, int(self.summed))
+        groups = range(len(self.selection.groups))
+        if self._complete:
+            return _Wish(self.steps_part(), {index: [self._everything] for index in groups}, 0)
+        if not self.shares:
+            return self._wish(None, powers)
+        return self._wish({index: self._brackets(index, self._around(), SLACK) for index in groups}, powers)
+
+    def _around(self) -> list[Wanted]:
+        return [functools.partial(_around, share, self.width) for share in self.shares]
+
+    @property
+    def _everything(self) -> Bracket:
+        low, high = self.grid.ends
+        return low, high + 1
+
+    def _part(self, code: Code | None, ends: Mapping[int, tuple[float, ...]] | None = None, powers: int = 0) -> Part:
+        sums = ((), (self._shifted,), tuple(functools.partial(self._limbs, *one) for one in _PRODUCTS))[powers]
+        return Part(self.selection, self.name, self.grid, self._missing, code, ends or {}, sums)
+
+    def _wish(self, brackets: dict[int, list[Bracket]] | None, powers: int) -> _Wish:
+        if brackets is None:
+            return _Wish(self._part(None, powers=powers), None, powers)
+        most = max(len(each) for each in brackets.values())
+        behind = self.grid.ends[1] + 1
+        filled = {index: [*each, *[(behind, behind)] * (most - len(each))] for index, each in brackets.items()}
+        flat = thresholds(self.grid, [end for each in filled.values() for one in each for end in one])
+        places = flat.reshape(len(filled), 2 * most)
+        ends = {index: tuple(float(end) for end in each) for index, each in zip(filled, places, strict=True)}
+        return _Wish(self._part(self._placed, ends, powers), filled, powers)
+
+    def _placed(self, value: exp.Expr, ends: Sequence[exp.Expr]) -> exp.Expr:
+        """The steps of a record within a bracket; else -2 below the first, -3 between it and the second, ..."""
+        code = exp.case()
+        for place, end in enumerate(ends):
+            below = exp.LT(this=value.copy(), expression=end)
+            code = code.when(below, self._shifted(value) if place % 2 else literal(LEFT_OUT - 1 - place // 2))
+        return code.else_(literal(LEFT_OUT - 1 - len(ends) // 2))
+
+    def _shifted(self, value: exp.Expr) -> exp.Expr:
+        """The steps above the grid's lower end."""
+        low, steps = self.grid.ends[0], self.selection.steps(value, self.grid)
+        return steps if low == 0 else exp.Paren(this=exp.Sub(this=steps, expression=literal(low)))
+
+    def _limbs(self, one: str, other: str, value: exp.Expr) -> exp.Expr:
+        """A limb of the steps, or the product of two: limbs of 26 bits have products of 54."""
+        factors = [self._limb(each, value) for each in (one, other) if each]
+        return functools.reduce(lambda a, b: exp.Mul(this=a, expression=b), factors)
+
+    def _limb(self, which: str, value: exp.Expr) -> exp.Expr:
+        steps = exp.cast(self._shifted(value), "bigint")
+        if which == "high":
+            return exp.Paren(this=exp.BitwiseRightShift(this=steps, expression=literal(_LIMB_BITS)))
+        return exp.Paren(this=exp.BitwiseAnd(this=steps, expression=literal((1 << _LIMB_BITS) - 1)))
+
+    def _read(self, wish: _Wish) -> None:
+        """A pass for this column alone, over the groups that have brackets or over all."""
+        self.take(wish, scan([wish.part], None if wish.brackets is None else list(wish.brackets))[0])
+
+    def take(self, wish: _Wish, found: dict[int, Found]) -> None:
+        """Keep what a pass has found."""
         if self._groups is None:
-            self._count({})
+            self._groups = [_Group(_records_of(found.get(index))) for index in range(len(self.selection.groups))]
+            if not self.selection.by:
+                self._verify(self._groups[0].records)
+        for index in range(len(self._groups)) if wish.brackets is None else wish.brackets:
+            group, here = self._groups[index], found.get(index)
+            if _records_of(here) != group.records:
+                raise SourceFailed(_CHANGED)
+            if wish.powers:
+                group.sums = (0,) * wish.powers if here is None else _moments(here, wish.powers)
+            if wish.brackets is not None:
+                group.segments += self._segments(wish.brackets[index], here, summed=wish.powers > 0)
+
+    def _segments(self, brackets: Sequence[Bracket], found: Found | None, *, summed: bool) -> list[Segment]:
+        low = self.grid.ends[0]
+        if found is None:
+            return [Segment(0, _NONE, _NONE, 0) for _ in brackets]
+        segments, offset, total = [], 0, 0
+        for place, bracket in enumerate(brackets):
+            gap = found.codes == LEFT_OUT - 1 - place
+            offset += int(found.counts[gap].sum())
+            total += found.total(0, gap) if summed else 0
+            start, stop = np.searchsorted(found.codes, [max(end - low, 0) for end in bracket])
+            codes, counts = found.codes[start:stop], found.counts[start:stop]
+            # With one bracket around everything there are no gaps, and nothing lies before it.
+            before = total + low * offset if summed or bracket == self._everything else None
+            segments.append(Segment(offset, codes + low, np.cumsum(counts), before))
+            offset += int(counts.sum())
+            total += exact_dot(codes, counts) if summed else 0
+        return segments
+
+    def read_extremes(self) -> bool:
+        """Read the least or the largest records alone, where the hints ask for nothing else: one pass, no sample."""
+        sides = {share == 1.0 for share in self.shares if share == 1.0 or share * self.estimated_rows() <= 1.0}
+        count, groups = self.width + 3, len(self.selection.groups)
+        only_ranks = not self.summed and not self.powers
+        if len(self.shares) != 1 or len(sides) != 1 or not only_ranks or count * groups > MOST_EXTREMES:
+            return False
+        is_maximum = sides.pop()
+        found = largest(self.steps_part(), count, least=not is_maximum)
+        if found is None:
+            return False
+        low = self.grid.ends[0]
+        self._groups = []
+        for index in range(groups):
+            records, codes = found.get(index, (0, _NONE))
+            _, values, counts = runs_of(codes)
+            offset = records - len(codes) if is_maximum else 0
+            self._groups.append(_Group(records, [Segment(offset, values + low, np.cumsum(counts), is_cut=True)]))
+        if not self.selection.by:
+            self._verify(self._groups[0].records)
+        return True
+
+    def widen(self) -> None:
+        """Read the hinted ranks of groups whose brackets turned out too narrow."""
+        self._load(dict.fromkeys(range(len(self.selection.groups)), self._around()), 6.0 * SLACK)
+
+    def _verify(self, records: int) -> None:
+        """The public number of rows must be what the source has."""
+        if self.expected is not None and records != self.expected:
+            raise SourceFailed(
+                f"the source does not have the {self.expected} rows that its schema declares: correct rows in the "
+                "schema, or make it private; what was charged stays charged"
+            )
+
+    def _known(self) -> list[_Group]:
+        if self._groups is None:
+            self._shared.read()
         assert self._groups is not None  # noqa: S101  (for the type checker)
         return self._groups
 
-    def _from(self, brackets: dict[int, tuple[float, ...]] | None = None, fraction: float | None = None) -> exp.Select:
-        return self.selection.grouped(self.name, self.grid, self._missing, brackets, fraction)
+    # --- counts and ranks -------------------------------------------------------------------------------
 
-    def _count(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, list[BelowBracket]]:
-        """Of these groups (all if none is named), what lies below the ends of each of their brackets."""
-        columns = [counted()]
-        ends = self._ends(brackets)
-        most = max((len(each) for each in ends.values()), default=0)
-        under = [exp.LT(this=column(VALUE), expression=column(end_name(place))) for place in range(most)]
-        columns += [count_if(one) for one in under]
-        if self.summed:
-            columns += [
-                self.selection.engine.exact_sum(exp.case().when(one.copy(), self._shifted()).else_(literal(0)))
-                for one in under[::2]
-            ]
-        rows = self.selection.engine.rows(all_groups(self._from(ends or None), self.selection, *columns))
-        found = {int(row[0]): [int(number or 0) for number in row[1:]] for row in rows}
-        none = [0] * len(columns)
-        if self._groups is None and (not brackets or len(brackets) == len(self.selection.groups)):
-            self._groups = [_Group(found.get(index, none)[0]) for index in range(len(self.selection.groups))]
-            self._verify(self._groups[0].records)
-        return {
-            index: [self._below(found.get(index, none)[1:], place, most) for place in range(len(each))]
-            for index, each in brackets.items()
-        }
-
-    def _below(self, numbers: list[int], place: int, ends: int) -> BelowBracket:
-        first, second = numbers[2 * place : 2 * place + 2]
-        total = numbers[ends + place] + first * self.grid.ends[0] if self.summed else None
-        return BelowBracket(first, second, total)
-
-    def _ends(self, brackets: Mapping[int, Sequence[Bracket]]) -> dict[int, tuple[float, ...]]:
-        """The ends of brackets in the column's own units: the doubles that round into them.
-
-        Every group has as many; those of a group with fewer brackets are filled up with empty ones.
-        """
-        most = max((len(each) for each in brackets.values()), default=0)
-        empty = (self.grid.ends[0], self.grid.ends[0])
-        listed = {index: [*each, *[empty] * (most - len(each))] for index, each in brackets.items()}
-        flat = thresholds(self.grid, [end for each in listed.values() for bracket in each for end in bracket])
-        places = flat.reshape(len(listed), 2 * most) if listed else flat
-        return {index: tuple(float(end) for end in each) for index, each in zip(listed, places, strict=True)}
-
-    # --- ranks ------------------------------------------------------------------------------------------
+    def records(self, index: int) -> int:
+        """How many records a group has."""
+        return self._known()[index].records
 
     def ranks(self, index: int, first: int, last: int) -> NDArray[np.int64]:
         """The order statistics of ranks first..last, all of them between 1 and the number of records."""
         return self._holding(index, first, last).at(first, last)
 
+    def runs(self, index: int, first: int, last: int) -> Runs:
+        """The different values at these ranks, with all of their records."""
+        self.tied = True
+        return self._holding(index, first, last).runs(first, last)
+
     def _holding(self, index: int, first: int, last: int) -> Segment:
         """A segment with these ranks, and with the sum of what lies before it where sums are wanted."""
-        if self._complete is None:
-            self._prefetch()
-        group = self._counted()[index]
-        for segment in group.segments:
-            if segment.holds(first, last) and not (self.summed and segment.before is None):
-                return segment
+        group = self._known()[index]
+        held = self._held(index, first, last)
+        if held is not None:
+            return held
+        if self.sample is None and self.is_read_whole(self.estimated_rows):
+            self._read(_Wish(self.steps_part(), {index: [self._everything]}, 0))
+            return self._holding(index, first, last)
         reach = 4 * (last - first + 1)
-        self._load({index: [lambda _: (max(first - reach, 1), min(last + reach, group.records))]})
+        self._load({index: [lambda _: (max(first - reach, 1), min(last + reach, group.records))]}, SLACK)
         return self._holding(index, first, last)
 
-    def _prefetch(self) -> None:
-        """Everything if that is little, else a window around each hinted quantile of every group."""
-        engine, groups = self.selection.engine, len(self.selection.groups)
-        rows = self.expected or engine.estimated_rows()
-        few = few_rows()
-        self._complete = rows <= few or (few > 0 and self.grid.points * groups <= FEW_POINTS)
-        if self._complete:
-            self._load_everything()
-            return
-        wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
-        self._fraction = min(wanted / max(rows, 1), 1.0)
-        self._sample = self._sorted(self._from(fraction=self._fraction))
-        if self.shares:
-            around: list[Wanted] = [functools.partial(_around, share, self.width) for share in self.shares]
-            self._load(dict.fromkeys(range(groups), around))
+    def _held(self, index: int, first: int, last: int) -> Segment | None:
+        for segment in self._known()[index].segments:
+            lacks = (self.summed and segment.before is None) or (self.tied and segment.is_cut)
+            if segment.holds(first, last) and not lacks:
+                return segment
+        return None
 
-    def _steps(self) -> exp.Expr:
-        return self.selection.steps(column(VALUE), self.grid)
-
-    def _shifted(self) -> exp.Expr:
-        """The steps above the grid's lower end."""
-        low = self.grid.ends[0]
-        return self._steps() if low == 0 else exp.Paren(this=exp.Sub(this=self._steps(), expression=literal(low)))
-
-    def _sorted(self, query: exp.Select) -> list[NDArray[np.int64]]:
-        """The sorted steps of every group.  Group and steps travel as one number where they fit: one column to sort."""
-        engine, groups = self.selection.engine, len(self.selection.groups)
-        if not self.selection.by:
-            return [np.sort(engine.arrays(query.select(exp.alias_(self._steps(), "s")))[0])]
-        place, bits = exp.column(GROUP, table="g"), self.grid.points.bit_length()
-        if bits + groups.bit_length() > 62:
-            indices, values = engine.arrays(query.select(exp.alias_(place, GROUP), exp.alias_(self._steps(), "s")))
-            return [np.sort(values[inside]) for inside in by_group(indices, groups)]
-        high = exp.Mul(this=exp.cast(place, "bigint"), expression=literal(1 << bits))
-        packed = np.sort(
-            engine.arrays(query.select(exp.alias_(exp.Add(this=high, expression=self._shifted()), "s")))[0]
-        )
-        starts = np.searchsorted(packed, np.arange(groups + 1, dtype=np.int64) << bits)
-        packed &= (1 << bits) - 1
-        packed += self.grid.ends[0]
-        return [packed[starts[group] : starts[group + 1]] for group in range(groups)]
-
-    def _load_everything(self) -> None:
-        query = all_groups(self._from(), self.selection, exp.alias_(self._steps(), "s"), exp.alias_(counted(), "c"))
-        indices, values, counts = self.selection.engine.arrays(query.group_by(self._steps()))
-        self._groups = []
-        for inside in by_group(indices, len(self.selection.groups)):
-            order = np.argsort(values[inside], kind="stable")
-            ends = np.cumsum(counts[inside][order])
-            segment = Segment(0, values[inside][order], ends, 0)
-            self._groups.append(_Group(segment.last, [segment]))
-        self._verify(self._groups[0].records)
-
-    def _load(self, wanted: dict[int, list[Wanted]]) -> None:
-        """Fetch segments that hold the wanted ranks (cut to what there is) of these groups."""
-        brackets: dict[int, list[tuple[Bracket, BelowBracket]]] = {index: [] for index in wanted}
-        short, slack = dict(wanted), SLACK
-        low, high = self.grid.ends
-        while short:
-            tried = {index: [self._bracket(index, ranks, slack) for ranks in each] for index, each in short.items()}
-            found = self._count(tried)
-            groups = self._counted()
-            for index, each in list(short.items()):
-                left = []
-                for ranks, bracket, below in zip(each, tried[index], found[index], strict=True):
-                    first, last = ranks(groups[index].records)
-                    if below.first < max(first, 1) and below.second >= min(last, groups[index].records):
-                        brackets[index].append((bracket, below))
-                    elif bracket == (low, high + 1):
-                        raise SourceFailed("the source changed while it was being read; what was charged stays charged")
-                    else:
-                        left.append(ranks)
-                short[index] = left
-                if not left:
-                    del short[index]
+    def _load(self, wanted: dict[int, list[Wanted]], slack: float) -> None:
+        """Fetch segments that hold the wanted ranks (cut to what there is) of these groups, if none does yet."""
+        tried: dict[int, list[Bracket]] = {}
+        while short := {index: left for index, each in wanted.items() if (left := self._missed(index, each))}:
+            if any(tried.get(index) == [self._everything] for index in short):
+                raise SourceFailed(_CHANGED)
+            if self.sample is None:
+                rows = self.estimated_rows()
+                self.fraction = min(min(SAMPLED, max(rows // 2, 1)) / max(rows, 1), 1.0)
+                (self.sample,) = sampled([self.steps_part()], self.fraction)
+            tried = {index: self._brackets(index, each, slack) for index, each in short.items()}
+            self._read(self._wish(tried, max(self.powers, int(self.summed))))
             slack *= 6
-        self._fetch(brackets)
+
+    def _missed(self, index: int, each: Sequence[Wanted]) -> list[Wanted]:
+        """Those of the wanted ranks that no segment holds."""
+        records = self._known()[index].records
+        cut = [(ranks, max(first, 1), min(last, records)) for ranks in each for first, last in [ranks(records)]]
+        return [ranks for ranks, first, last in cut if first <= last and self._held(index, first, last) is None]
+
+    def _brackets(self, index: int, each: Sequence[Wanted], slack: float) -> list[Bracket]:
+        """Disjoint brackets that probably hold these ranks, in rising order."""
+        merged: list[Bracket] = []
+        for low, high in sorted(self._bracket(index, ranks, slack) for ranks in each):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+            else:
+                merged.append((low, high))
+        return merged
 
     def _bracket(self, index: int, ranks: Wanted, slack: float) -> Bracket:
         """Grid points [a, b) that probably hold these ranks, from the sample."""
         low, high = self.grid.ends
-        sample = self._sample[index] if self._sample is not None else np.zeros(0, dtype=np.int64)
+        sample = self.sample[index] if self.sample is not None else _NONE
         size = len(sample)
         if size < 50:
-            return low, high + 1
-        total = max(self._groups[index].records if self._groups is not None else size / self._fraction, 1.0)
+            return self._everything
+        total = max(self._groups[index].records if self._groups is not None else size / self.fraction, 1.0)
         spots = []
         for rank, side in zip(ranks(total), (-1.0, 1.0), strict=True):
             share = min(max(rank / total, 0.0), 1.0)
             spots.append(share * size + side * (slack * math.sqrt(size * share * (1.0 - share)) + slack))
         first, last = math.floor(spots[0]), math.ceil(spots[1])
-        return (low if first < 0 else int(sample[first])), (high + 1 if last >= size else int(sample[last]) + 1)
+        return (
+            low if first < 0 else low + int(sample[first]),
+            high + 1 if last >= size else low + int(sample[last]) + 1,
+        )
 
-    def _fetch(self, brackets: dict[int, list[tuple[Bracket, BelowBracket]]]) -> None:
-        ends = self._ends({index: [bracket for bracket, _ in each] for index, each in brackets.items()})
-        inside = [
-            exp.and_(
-                exp.GTE(this=column(VALUE), expression=column(end_name(place))),
-                exp.LT(this=column(VALUE), expression=column(end_name(place + 1))),
-            )
-            for place in range(0, max(len(each) for each in ends.values()), 2)
-        ]
-        fetched = self._sorted(self._from(ends).where(exp.or_(*inside)))
-        groups = self._counted()
-        for index, each in brackets.items():
-            for bracket, below in each:
-                start, stop = np.searchsorted(fetched[index], bracket)
-                if stop - start != below.second - below.first:
-                    raise SourceFailed("the source changed while it was being read; what was charged stays charged")
-                found, counts = _counted_runs(fetched[index][start:stop])
-                groups[index].segments.append(Segment(below.first, found, np.cumsum(counts), below.total))
-
-    # --- totals and bins --------------------------------------------------------------------------------
+    # --- totals -----------------------------------------------------------------------------------------
 
     def sums(self, index: int) -> tuple[int, int]:
         """The number of records, and the sum of their steps above the grid's lower end: exact."""
-        if self._squares is not None:
-            return self._squares.get(index, (0, 0, 0))[:2]
-        if self._sums is None:
-            total = self.selection.engine.exact_sum(self._shifted())
-            rows = self.selection.engine.rows(all_groups(self._from(), self.selection, counted(), total))
-            self._sums = {int(row[0]): (int(row[1]), int(row[2] or 0)) for row in rows}
-            self._verify_ungrouped(self._sums)
-        return self._sums.get(index, (0, 0))
+        group = self._summed(index, 1)
+        return group.records, group.sums[0]
 
     def squares(self, index: int) -> tuple[int, int, int]:
         """The same, and the sum of their squares."""
-        if self._squares is None:
-            rows = self.selection.engine.rows(self._limb_sums())
-            self._squares = {int(row[0]): _moments(*row[1:]) for row in rows}
-            self._verify_ungrouped(self._squares)
-        return self._squares.get(index, (0, 0, 0))
+        group = self._summed(index, 2)
+        return group.records, group.sums[0], group.sums[1]
 
-    def _verify_ungrouped(self, known: Mapping[int, tuple[int, ...]]) -> None:
-        if known and not self.selection.by:
-            self._verify(known[0][0])
-
-    def _limb_sums(self) -> exp.Select:
-        """Exact sums of steps and squares: limbs of 26 bits have products of 54, and 2**40 of those fit 128 bits."""
-        engine = self.selection.engine
-        group = exp.column("i", table="g") if self.selection.by else literal(0)
-        inner = self._from().select(exp.alias_(self._shifted(), "s"), exp.alias_(group, "i"))
-        limbs = exp.select(
-            "i", exp.alias_(exp.BitwiseRightShift(this=column("s"), expression=literal(_LIMB_BITS)), "high")
-        )
-        limbs = limbs.select(
-            exp.alias_(exp.BitwiseAnd(this=column("s"), expression=literal((1 << _LIMB_BITS) - 1)), "low")
-        ).from_(inner.subquery("shifted"))
-        names = (("high",), ("low",), ("high", "high"), ("high", "low"), ("low", "low"))
-        sums = [engine.exact_sum(_product(*one)) for one in names]
-        return exp.select("i", counted(), *sums).from_(limbs.subquery("parts")).group_by("i")
-
-    def _verify(self, records: int | None) -> None:
-        """The public number of rows must be what the source has."""
-        if self.expected is not None and records is not None and records != self.expected:
-            raise SourceFailed(
-                f"the source does not have the {self.expected} rows that its schema declares: correct rows in the "
-                "schema, or make it private; what was charged stays charged"
-            )
+    def _summed(self, index: int, powers: int) -> _Group:
+        if self._groups is None:
+            self.powers = max(self.powers, powers)
+        group = self._known()[index]
+        if len(group.sums) < powers:
+            whole = next((one for one in group.segments if one.offset == 0 and one.last == group.records), None)
+            if whole is None:
+                self._read(self._wish(None, powers))
+            else:
+                group.sums = whole.moments(self.grid.ends[0])
+        return group
 
     def between(self, index: int, first: int, last: int) -> int:
         """The exact sum of the steps at ranks first..last."""
@@ -421,6 +516,10 @@ class EngineColumn:
             inside = self._all.ranks(self._index, max(first, 1), min(last, records))
         return np.concatenate([np.full(before, low), inside, np.full(after, high)]).astype(np.int64)
 
+    def runs(self, first: int, last: int) -> Runs:
+        """The different values at ranks first..last (from 1 to the number of records), with all of their records."""
+        return self._all.runs(self._index, first, last)
+
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""
         if first is not None and last is not None:
@@ -440,33 +539,22 @@ class EngineColumn:
         return self.ranks(1, self.records)
 
 
-def by_group(indices: NDArray[np.int64], groups: int) -> list[NDArray[np.int64] | slice]:
-    """Where the records of each group are."""
-    if groups == 1:
-        return [slice(None)]
-    order = np.argsort(indices.astype(np.int32 if groups > 30_000 else np.int16), kind="stable")
-    ends = np.searchsorted(indices[order], np.arange(groups + 1))
-    return [order[ends[group] : ends[group + 1]] for group in range(groups)]
+_NONE = np.zeros(0, dtype=np.int64)
+_PRODUCTS = (("high", ""), ("low", ""), ("high", "high"), ("high", "low"), ("low", "low"))
+"""The limbs of which sums, and sums of squares, are put together."""
 
 
-def _counted_runs(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different values of a sorted array, and how often each occurs."""
-    if not len(ordered):
-        return ordered, ordered
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    return ordered[starts], np.diff(np.append(starts, len(ordered)))
+def _records_of(found: Found | None) -> int:
+    return 0 if found is None else int(found.counts.sum())
 
 
-def _moments(number: int, *sums: int | None) -> tuple[int, int, int]:
-    """The number of records, their sum and the sum of their squares, from sums of limbs."""
-    high, low, both_high, mixed, both_low = (int(one or 0) for one in sums)
+def _moments(found: Found, powers: int) -> tuple[int, ...]:
+    """The sum of the steps of all records, and that of their squares where it is wanted."""
+    if powers == 1:
+        return (found.total(0),)
+    high, low, both_high, mixed, both_low = (found.total(place) for place in range(len(_PRODUCTS)))
     limb = 1 << _LIMB_BITS
-    return int(number), high * limb + low, (both_high * limb + 2 * mixed) * limb + both_low
-
-
-def _product(*names: str) -> exp.Expr:
-    factors: list[exp.Expr] = [column(name) for name in names]
-    return functools.reduce(lambda one, two: exp.Mul(this=one, expression=two), factors)
+    return high * limb + low, (both_high * limb + 2 * mixed) * limb + both_low
 
 
 def _around(share: float, width: int, records: float) -> tuple[int, int]:
@@ -555,7 +643,7 @@ def _binned(
     missing: float | None = None,
     joined: tuple[exp.Expr, exp.Expr] | None = None,
 ) -> list[BinnedRecords]:
-    source = selection.grouped(name, None, missing)
+    source = selection.grouped(name, missing)
     if joined is not None:
         source = source.join(joined[0], on=joined[1], join_type="left")
     group = exp.column(GROUP, table="g") if selection.by else literal(0)

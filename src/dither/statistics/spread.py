@@ -108,6 +108,7 @@ class SquaredSpread(Statistic[RankedRecords]):
     answers: Grid
     neighbours = Neighbours.CHANGE_ONE
     sensitivity_is_constant = True
+    sums_powers = 2
 
     @property
     def records_on(self) -> Grid:

@@ -85,6 +85,11 @@ class Statistic(HasLadder[Data]):
         return False
 
     @property
+    def sums_powers(self) -> int:
+        """Up to which power all records are summed (0: they are not): public, a hint to the source."""
+        return 0
+
+    @property
     def answer_grids(self) -> tuple[Grid, ...]:
         """The grid of each released number: public."""
         return (self.answers,)
@@ -185,6 +190,11 @@ class VectorStatistic(HasGlobalSensitivity, Generic[Data]):
     def sums_ranks(self) -> bool:
         """Whether records between two ranks are summed: public, a hint to the source."""
         return False
+
+    @property
+    def sums_powers(self) -> int:
+        """Up to which power all records are summed (0: they are not): public, a hint to the source."""
+        return 0
 
     @property
     def answer_grids(self) -> tuple[Grid, ...]:

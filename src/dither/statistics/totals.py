@@ -99,6 +99,10 @@ class TrimmedTotal(ColumnTotal):
     def sums_ranks(self) -> bool:
         return self.trimmed > 0
 
+    @property
+    def sums_powers(self) -> int:
+        return int(self.trimmed == 0)
+
     def value(self, data: RankedRecords) -> int:
         m = self.trimmed
         return data.total() if m == 0 else data.total(m + 1, self.records - m)

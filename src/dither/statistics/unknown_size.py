@@ -155,6 +155,7 @@ class FilteredTotal(Statistic[RankedRecords]):
     column: Grid
     neighbours: Neighbours
     sensitivity_is_constant = True
+    sums_powers = 1
 
     @property
     def records_on(self) -> Grid:
@@ -199,6 +200,7 @@ class FilteredMean(Statistic[RankedRecords], HasSumAndCount[RankedRecords]):
     neighbours: Neighbours
     beta_per_epsilon = Fraction(1, 5)
     mechanism_preference = FITTED_FIRST
+    sums_powers = 1
 
     def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:  # noqa: ARG002
         return "noisy_count"
@@ -370,6 +372,10 @@ class OfPeople(Statistic[Data]):
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie."""
         return self.base.shares
+
+    @property
+    def sums_powers(self) -> int:
+        return self.base.sums_powers
 
     def value(self, data: Data) -> int:
         return self.base.value(data)

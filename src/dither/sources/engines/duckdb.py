@@ -17,6 +17,7 @@ from sqlglot import exp
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
 from dither.sources.engines.engine import (
     CALENDAR,
+    HALF_BITS,
     Engine,
     Row,
     arrow_schema,
@@ -29,7 +30,7 @@ from dither.sources.engines.engine import (
 from dither.sources.files import parquet_durations, state_of_file
 from dither.sources.formats import DateFormat
 from dither.sources.frames import TableLike, readable
-from dither.sources.lines import DELIMITERS, USUAL, TextLayout, batches, header, inner_suffix
+from dither.sources.lines import DELIMITERS, USUAL, TextLayout, header, inner_suffix, is_packed, text_columns
 from dither.sources.predicates import literal
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ _STORED_TYPES = (
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _BATCH = 1 << 16
-_LINES = "dither_lines"
+_LINES, _SOME_LINES = "dither_lines", "dither_some_lines"
 _SWITCHED_OFF = ("statistics_propagation", "row_group_pruner", "join_filter_pushdown", "filter_pushdown")
 """Optimisations that decide about records by minima and maxima of many.
 
@@ -69,14 +70,6 @@ _EXACT_DIGITS = 15
 _MILLISECONDS = re.compile(r"TIMESTAMP_MILLIS|MILLIS=(?!<null>)")
 _OF_FILES = re.compile(r"READ_|_SCAN$|GLOB|SNIFF")
 _OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMMY_SCAN|EXPRESSION_SCAN)")
-_MACROS = (
-    """CREATE MACRO unquoted(f) AS CASE WHEN starts_with(f, '"') AND ends_with(f, '"') AND length(f) > 1
-       THEN replace(substr(f, 2, length(f) - 2), '""', '"') ELSE f END""",
-    """CREATE MACRO split_fields(line) AS CASE WHEN contains(line, '"') THEN list_transform(
-       regexp_extract_all(line, '(?:^|[{0}])("(?:[^"]|"")*"|[^{0}]*)', 1), lambda f: unquoted(f))
-       ELSE string_split(line, '{0}') END""",
-    "CREATE MACRO field(fields, place) AS nullif(fields[place], '')",
-)
 FILES = (*DELIMITERS, *_PARQUET, *_DATABASES)
 
 
@@ -128,6 +121,8 @@ class DuckDB(Engine):
         # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
         self._connection.execute("SET pandas_analyze_sample = 0")
         self._connection.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
+        self._share = 1.0
+        """Of a text file: which part of its lines is sampled next."""
         self._wide: dict[str, tuple[int, int]] = {}
         """Columns of long decimals: how many digits, and how many of them behind the point."""
         self.moments: frozenset[str] = frozenset()
@@ -173,10 +168,7 @@ class DuckDB(Engine):
             # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
             options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))
-        delimiter = self._layout.delimiter_of(self._file)
-        for macro in _MACROS:
-            self._connection.execute(macro.replace("{0}", delimiter))
-        return _csv_table(csv_names(self._file, self._layout))
+        return exp.to_table(_LINES)
 
     def _described(self) -> dict[str, str]:
         if self.casts_text and self._file is not None:
@@ -244,6 +236,9 @@ class DuckDB(Engine):
     def table(self, fraction: float | None = None) -> exp.Expr:
         if fraction is None:
             return self._table.copy()
+        if self.casts_text and self._file is not None and not is_packed(self._file):
+            self._share = fraction
+            return exp.to_table(_SOME_LINES)
         percent = exp.Literal.number(f"{100 * fraction:.9f}")
         sampled = exp.select("*").from_(self._table.copy())
         sampled.set("sample", exp.TableSample(method=exp.var("bernoulli"), percent=percent))
@@ -255,18 +250,24 @@ class DuckDB(Engine):
             return max(self._file.stat().st_size // 64, 1)
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
-    def _opened(self) -> duckdb.DuckDBPyConnection:
+    def _opened(self, query: exp.Select) -> duckdb.DuckDBPyConnection:
         """The connection, with the lines of a text file from the first."""
         if self.casts_text and self._file is not None:
-            self._connection.register(_LINES, batches(self._file, self._layout))
+            named = {one.name for one in query.find_all(exp.Column)}
+            places = {name: place for place, name in enumerate(self._stored_types) if name in named}
+            places = places or {next(iter(self._stored_types)): 0}
+            for table, share in ((_LINES, None), (_SOME_LINES, self._share)):
+                if any(one.name == table for one in query.find_all(exp.Table)):
+                    lines = text_columns(self._file, self._layout, places, len(self._stored_types), share)
+                    self._connection.register(table, lines)
         return self._connection
 
     def rows(self, query: exp.Select) -> list[Row]:
-        return guarded(self._called, lambda: self._opened().execute(self.sql(query)).fetchall())
+        return guarded(self._called, lambda: self._opened(query).execute(self.sql(query)).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         def fetched() -> list[NDArray[np.int64]]:
-            columns = self._opened().execute(self.sql(query)).fetchnumpy()
+            columns = self._opened(query).execute(self.sql(query)).fetchnumpy()
             return [whole_result(values) for values in columns.values()]
 
         return guarded(self._called, fetched)
@@ -275,7 +276,7 @@ class DuckDB(Engine):
         schema = arrow_schema([one.alias_or_name for one in query.selects], stored_types)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            result = self._opened().sql(self.sql(query))
+            result = self._opened(query).sql(self.sql(query))
             # Newer versions have another name for it.
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader
             for batch in reader(_BATCH):
@@ -286,6 +287,15 @@ class DuckDB(Engine):
     def nearest(self, number: exp.Expr) -> exp.Expr:
         # The cast is C's nearbyint: ties to even.
         return exp.cast(number, "bigint")
+
+    def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        wide = exp.cast(total, "hugeint")
+        upper = exp.BitwiseRightShift(this=wide, expression=literal(HALF_BITS))
+        lower = exp.BitwiseAnd(this=wide.copy(), expression=literal((1 << HALF_BITS) - 1))
+        return exp.cast(upper, "bigint"), exp.cast(lower, "bigint")
+
+    def extremes(self, value: exp.Expr, most: int, *, least: bool) -> exp.Expr | None:
+        return exp.Anonymous(this="min" if least else "max", expressions=[value, literal(most)])
 
     def is_finite(self, number: exp.Expr) -> exp.Expr:
         # A function, not comparisons: those are decided by statistics of whole row groups, which leave NaN out.
@@ -358,24 +368,6 @@ def _only(file: Path) -> str:
 
 def _option(name: str, value: exp.Expr) -> exp.Expr:
     return exp.PropertyEQ(this=exp.to_identifier(name), expression=value)
-
-
-def _csv_table(names: list[str]) -> exp.Expr:
-    """The fields of every line, by the names in the header; an empty field is missing.
-
-    An empty line is a record without a value where there is one column, else it is none.
-    """
-    split = exp.Anonymous(this="split_fields", expressions=[exp.column("line")])
-    lines = exp.select(exp.alias_(split, "fields")).from_(_LINES)
-    if len(names) > 1:
-        lines = lines.where("line <> ''")
-    fields = [
-        exp.alias_(
-            exp.Anonymous(this="field", expressions=[exp.column("fields"), literal(index + 1)]), name, quoted=True
-        )
-        for index, name in enumerate(names)
-    ]
-    return exp.select(*fields).from_(lines.subquery("lines")).subquery("source")
 
 
 def csv_names(file: Path, layout: TextLayout = USUAL) -> list[str]:

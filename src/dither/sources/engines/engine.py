@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 """What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
+HALF_BITS = 40
+"""Sums of up to 2**40 products of two numbers of 27 bits are two numbers of less than 63 bits each."""
 CALENDAR = ("0001-01-01", "9999-12-31")
 """The first and the last day that every engine knows; what lies beyond counts as the nearer of them."""
 
@@ -98,6 +100,17 @@ class Engine(ABC):
         """The sum of whole numbers, each a bigint, in a type that it cannot overflow."""
         return exp.Sum(this=whole)
 
+    def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        """A sum that is not below 0 as two bigints: how often 2**HALF_BITS is in it, and the rest."""
+        half = literal(1 << HALF_BITS)
+        upper = exp.Anonymous(this="div", expressions=[total.copy(), half])
+        lower = exp.Mod(this=total.copy(), expression=half.copy())
+        return exp.cast(upper, "bigint"), exp.cast(lower, "bigint")
+
+    def extremes(self, value: exp.Expr, most: int, *, least: bool) -> exp.Expr | None:  # noqa: ARG002
+        """The list of so many least or largest values as one aggregate; None where the engine has none."""
+        return None
+
     @abstractmethod
     def day_number(self, day: exp.Expr) -> exp.Expr:
         """The days from 1970-01-01 to a DATE."""
@@ -152,7 +165,10 @@ class Engine(ABC):
             return self._written_number(self._trimmed(name), written)
         if stored_type == "text":
             self._needs_casts(name)
-            raw = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
+            # What has spaces of other scripts around it is cut first; of all others that would take most of the time.
+            trimmed = exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("double"))
+            plain = exp.TryCast(this=raw.copy(), to=exp.DataType.build("double"))
+            raw = exp.Coalesce(this=plain, expressions=[trimmed])
         elif stored_type == "decimal":
             raw = self.from_decimal(raw)
         elif stored_type == "boolean":

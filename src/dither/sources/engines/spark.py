@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
+    HALF_BITS,
     Engine,
     Row,
     arrow_schema,
@@ -144,6 +145,11 @@ class Spark(Engine):
     def exact_sum(self, whole: exp.Expr) -> exp.Expr:
         # A sum of bigints is one there.
         return exp.Sum(this=exp.cast(whole, "decimal(38, 0)"))
+
+    def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        half = literal(1 << HALF_BITS)
+        upper = exp.IntDiv(this=total.copy(), expression=half)
+        return exp.cast(upper, "bigint"), exp.cast(exp.Mod(this=total.copy(), expression=half.copy()), "bigint")
 
     def text(self, name: str, stored_type: str) -> exp.Expr:
         # A file may hold bytes that are no UTF-8, which Spark passes on as they are.

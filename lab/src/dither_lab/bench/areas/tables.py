@@ -11,6 +11,10 @@ GROUPS = 1_000
 SIZES = {False: (3_000_000, 10_000_000, 30_000_000), True: (300_000, 1_000_000, 3_000_000)}
 
 
+STATISTICS = {"mean": 2.0, "variance": 2.0, "maximum": None, "trimmed_mean": None, "quantiles": None}
+"""Each with the ratio that was asked for, if any."""
+
+
 def pay_file(rows: int, index: int, folder: Path) -> Dataset:
     """Lognormal pay, uniform jobs."""
     import duckdb  # noqa: PLC0415  (only where a file is made)
@@ -27,8 +31,47 @@ def pay_file(rows: int, index: int, folder: Path) -> Dataset:
     return {"path": str(path)}
 
 
+def csv_file(rows: int, index: int, folder: Path) -> Dataset:
+    """The same rows as a CSV file."""
+    import duckdb  # noqa: PLC0415  (only where a file is made)
+
+    made = pay_file(rows, index, folder)
+    path = folder / "pay.csv"
+    duckdb.read_parquet(str(folder / "pay.parquet")).write_csv(str(path))
+    return made | {"path": str(path)}
+
+
+def others(quick: bool) -> list[Comparison]:
+    """Other statistics of a Parquet file, six of them by twenty groups in one statement, and a median of a CSV file."""
+    size = 2_000_000
+    effort = MeasuringEffort(5 if quick else 7, 1, 0.0)
+    parquet, csv = Data(f"pay {size}", partial(pay_file, size)), Data(f"pay csv {size}", partial(csv_file, size))
+    rows = [
+        *((name, f"{name} of {size:,} rows of Parquet", parquet, limit) for name, limit in STATISTICS.items()),
+        ("statement", f"six statistics by twenty groups of {size:,} rows, one statement", parquet, 1.5),
+        ("csv_median", f"median of {size:,} rows of CSV", csv, 1.5),
+    ]
+    options = {"rows": size, "groups": GROUPS, "epsilon": 1.0, "by": None}
+    return [
+        Comparison(
+            name=f"{name}/{size}",
+            what=what,
+            data=data,
+            ours=Way(OURS, name, "private, with an interval", options),
+            others=(Way("DuckDB", name, options=options, note="exact, not private"),),
+            measures=("time",),
+            guarantee="epsilon 1 (the peer has none)",
+            neighbours=CHANGE_ONE,
+            effort=effort,
+            asked=() if quick or limit is None else (Asked("time", limit),),
+            size=size,
+        )
+        for name, what, data, limit in rows
+    ]
+
+
 def comparisons(quick: bool) -> list[Comparison]:
-    """One median at several sizes, and the medians of a thousand groups at the largest."""
+    """One median at several sizes, the medians of a thousand groups at the largest, and other work."""
     sizes = SIZES[quick]
     effort = MeasuringEffort(5 if quick else 7, 1, 0.0)
     found = []
@@ -56,7 +99,7 @@ def comparisons(quick: bool) -> list[Comparison]:
                     size=size,
                 )
             )
-    return found
+    return [*found, *others(quick)]
 
 
 AREA = Area("tables", "Tables", comparisons)

@@ -6,15 +6,61 @@ from collections.abc import Callable
 from typing import Any
 
 import dither as dt
+from dither.queries.query import Query
+
+SHARES = [0.1, 0.25, 0.5, 0.75, 0.9]
+STATEMENT = "SELECT median(pay), mean(pay), sum(pay), maximum(pay), quantile(pay, 0.9), count(*) FROM pay GROUP BY job"
+
+
+def _asked(options: dict[str, Any], data: dict[str, Any], query: Query) -> Callable[[], None]:
+    columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, options["groups"] - 1)}
+    session = dt.open(data["path"], columns=columns, rows=options["rows"], budget=dt.Budget(1e6))
+
+    def work() -> None:
+        session.ask(query, epsilon=options["epsilon"], by=options["by"], again=True)
+
+    return work
 
 
 def median(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     """Of all rows, or of every group."""
-    columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, options["groups"] - 1)}
-    session = dt.open(data["path"], columns=columns, rows=options["rows"], budget=dt.Budget(1e6))
-    query, by = dt.Median("pay"), options["by"]
+    return _asked(options, data, dt.Median("pay"))
+
+
+csv_median = median
+
+
+def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(options, data, dt.Mean("pay"))
+
+
+def variance(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(options, data, dt.Variance("pay"))
+
+
+def maximum(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(options, data, dt.Maximum("pay"))
+
+
+def trimmed_mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(options, data, dt.TrimmedMean("pay", trim=0.1))
+
+
+def quantiles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Five of all rows."""
+    return _asked(options, data, dt.Quantiles("pay", q=SHARES))
+
+
+def statement(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Six statistics by the first twenty of the groups; other rows are in no group."""
+    columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, 19)}
+    session = dt.open(data["path"], columns=columns, rows=options["rows"], name="pay", budget=dt.Budget(1e6))
 
     def work() -> None:
-        session.ask(query, epsilon=options["epsilon"], by=by, again=True)
+        session.sql(STATEMENT, epsilon=options["epsilon"], again=True)
 
     return work

@@ -1,4 +1,4 @@
-"""Plain medians by DuckDB: its exact discrete quantile."""
+"""Plain statistics by DuckDB: exact discrete quantiles, and aggregates over the clamped column."""
 
 from __future__ import annotations
 
@@ -18,3 +18,58 @@ def median(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
         relation.aggregate(f"{by}, quantile_disc(pay, 0.5)" if by else "quantile_disc(pay, 0.5)").fetchnumpy()
 
     return work
+
+
+CLAMPED = "greatest(0, least(pay, 600000)) AS x, *"
+STATISTICS = ("quantile_disc(x, 0.5)", "avg(x)", "sum(x)", "max(x)", "quantile_disc(x, 0.9)", "count(*)")
+
+
+def _asked(data: dict[str, Any], *aggregates: str, by: str | None = None) -> Callable[[], None]:
+    """Plain statements, one after the other."""
+    import duckdb
+
+    connection, path = duckdb.connect(), data["path"]
+    read = connection.read_csv if path.endswith(".csv") else connection.read_parquet
+    clamped = read(path).project(CLAMPED)
+    rows = clamped if by is None else clamped.filter(f"{by} < 20")
+
+    def work() -> None:
+        for one in aggregates:
+            rows.aggregate(one if by is None else f"{by}, {one}").fetchnumpy()
+
+    return work
+
+
+def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(data, "avg(x)")
+
+
+def variance(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(data, "var_pop(x)")
+
+
+def maximum(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(data, "max(x)")
+
+
+def trimmed_mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """The plain mean: DuckDB has no trimmed one."""
+    return _asked(data, "avg(x)")
+
+
+def quantiles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Five of all rows."""
+    return _asked(data, "quantile_disc(x, [0.1, 0.25, 0.5, 0.75, 0.9])")
+
+
+def statement(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Six plain statements, one after the other."""
+    return _asked(data, *STATISTICS, by="job")
+
+
+def csv_median(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Of all rows of a CSV file."""
+    return _asked(data, "quantile_disc(x, 0.5)")

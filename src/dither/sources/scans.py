@@ -1,0 +1,250 @@
+"""One pass over the selected records for everything that the columns of a statement want of it.
+
+Every column gives each record a code, a whole number: its steps where they are wanted, else which gap between brackets
+it lies in.  One statement counts the records of every code, and sums them where sums are wanted, with a grouping set
+for each column; so a table is read once however many columns and queries there are, and nothing but counts and sums by
+code leaves the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.kernels.sums import exact_sum
+from dither.sources.engines.engine import HALF_BITS, column, double_literal
+from dither.sources.grid import Grid
+from dither.sources.predicates import literal
+from dither.sources.selection import GROUP, VALUE, Selection, counted, end_name
+
+LEFT_OUT = -1
+"""The code of a record that a column leaves out: no column gives it to a record that counts."""
+_TOTALS = -1
+"""The place of what all records have together, beside those of columns with codes."""
+
+Whole: TypeAlias = NDArray[np.int64]
+Code: TypeAlias = Callable[[exp.Expr, Sequence[exp.Expr]], exp.Expr]
+"""The code of a record, from its value and from the ends of its group."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one column wants of a pass."""
+
+    selection: Selection
+    name: str | None
+    grid: Grid
+    missing: float | None
+    """What a record without a value counts as; None where it is left out."""
+    code: Code | None = None
+    """None: all records together."""
+    ends: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    """Numbers of each group that the code compares with, as many for every group."""
+    sums: tuple[Callable[[exp.Expr], exp.Expr], ...] = ()
+    """Whole numbers of a record, none below 0, that are summed."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Private: what one column has in one group, by code in rising order."""
+
+    codes: Whole
+    counts: Whole
+    halves: tuple[tuple[Whole, Whole], ...]
+    """The upper and the lower half of each sum."""
+
+    def __repr__(self) -> str:
+        return "Found(<private>)"
+
+    def total(self, place: int, chosen: slice | NDArray[np.bool_] = slice(None)) -> int:
+        """One of the sums over the codes that are chosen: exact."""
+        high, low = (exact_sum(half[chosen]) for half in self.halves[place])
+        return (high << HALF_BITS) + low
+
+
+def sampled(parts: Sequence[Part], fraction: float) -> list[list[Whole]]:
+    """Of each column the sorted codes of a sample of the records, group by group: one pass."""
+    selection = parts[0].selection
+    names, records = _records(parts, fraction)
+    query = selection.in_groups(records)
+    if selection.by:
+        query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
+    codes = [exp.alias_(_code(one, name, ()), f"c{place}") for place, (one, name) in enumerate(_zip(parts, names))]
+    found = selection.engine.arrays(query.select(*codes))
+    if not selection.by:
+        return [[np.sort(one[one != LEFT_OUT])] for one in found]
+    each = []
+    for one in found[1:]:
+        kept = one != LEFT_OUT
+        order = np.lexsort((one[kept], found[0][kept]))
+        ends = np.searchsorted(found[0][kept][order], np.arange(len(selection.groups) + 1))
+        each.append(np.split(one[kept][order], ends[1:-1]))
+    return each
+
+
+def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dict[int, Found]]:
+    """Of each column what is found in every group that has records: one pass.  groups: only these are read."""
+    selection = parts[0].selection
+    names, records = _records(parts)
+    query, ends = _with_ends(parts, records, groups)
+    keyed = [place for place, one in enumerate(parts) if _has_code(one, several=len(parts) > 1)]
+    sums: list[str] = []
+    if selection.by:
+        query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
+    for place, (one, name) in enumerate(_zip(parts, names)):
+        if place in keyed:
+            query = query.select(exp.alias_(_code(one, name, ends[place]), f"c{place}"))
+        for added in one.sums:
+            number = _unless_left_out(one, name, added(column(name)), 0)
+            sums.append(f"s{len(sums)}")
+            query = query.select(exp.alias_(number, sums[-1]))
+    if not query.selects:
+        query = query.select(exp.alias_(literal(1), "c"))
+    arrays = selection.engine.arrays(_counted(selection, query.subquery("parts"), keyed, len(parts), sums))
+    return _by_part(parts, arrays, keyed, selection)
+
+
+def _zip(parts: Sequence[Part], names: Sequence[str]) -> list[tuple[Part, str]]:
+    return list(zip(parts, names, strict=True))
+
+
+def _records(parts: Sequence[Part], fraction: float | None = None) -> tuple[list[str], exp.Expr]:
+    """The names of the columns' values, and the records with their keys as a table t."""
+    one = parts[0]
+    if len(parts) == 1:
+        return [VALUE], one.selection.records(one.name, one.grid, one.missing, fraction).subquery("t")
+    names = [f"{VALUE}{place}" for place in range(len(parts))]
+    values = {name: part.selection.value(part.name, part.missing) for part, name in _zip(parts, names)}
+    return names, one.selection.together(values, fraction).subquery("t")
+
+
+def _with_ends(
+    parts: Sequence[Part], records: exp.Expr, groups: Sequence[int] | None
+) -> tuple[exp.Select, list[list[exp.Expr]]]:
+    """The records in their groups, and the ends that the code of each column compares with."""
+    selection = parts[0].selection
+    chosen = range(len(selection.groups)) if groups is None else groups
+    if not selection.by:
+        return selection.in_groups(records), [[double_literal(end) for end in one.ends.get(0, ())] for one in parts]
+    joined = {index: tuple(end for one in parts for end in one.ends.get(index, ())) for index in chosen}
+    expressions: list[list[exp.Expr]] = []
+    first = 0
+    for one in parts:
+        count = len(next(iter(one.ends.values()), ()))
+        expressions.append([exp.column(end_name(first + place), table="g") for place in range(count)])
+        first += count
+    return selection.in_groups(records, joined), expressions
+
+
+def _has_code(one: Part, *, several: bool) -> bool:
+    return one.code is not None or (several and one.missing is None)
+
+
+def _code(one: Part, name: str, ends: Sequence[exp.Expr]) -> exp.Expr:
+    code = literal(0) if one.code is None else one.code(column(name), ends)
+    return exp.cast(_unless_left_out(one, name, code, LEFT_OUT), "bigint")
+
+
+def _unless_left_out(one: Part, name: str, number: exp.Expr, otherwise: int) -> exp.Expr:
+    """A number of a record; of one that the column leaves out (alone it does not even meet them) another."""
+    if name == VALUE or one.missing is not None:
+        return number
+    return exp.case().when(exp.Is(this=column(name), expression=exp.Null()), literal(otherwise)).else_(number)
+
+
+def _counted(
+    selection: Selection, source: exp.Expr, keyed: Sequence[int], parts: int, sums: Sequence[str]
+) -> exp.Select:
+    """Group, place of the column, code, count and halves of the sums; what is the same in all rows is left out."""
+    by = [exp.column(GROUP)] if selection.by else []
+    codes = [exp.column(f"c{place}") for place in keyed]
+    sets = [[*by, code] for code in codes] + ([by] if len(keyed) < parts else [])
+    query = exp.Select().from_(source).select(*by)
+    if len(sets) > 1:
+        place = exp.case()
+        for number, code in zip(keyed, codes, strict=True):
+            inside = exp.EQ(this=exp.Grouping(expressions=[code.copy()]), expression=literal(0))
+            place = place.when(inside, literal(number))
+        query = query.select(exp.alias_(exp.cast(place.else_(literal(_TOTALS)), "bigint"), "p"))
+    if codes:
+        placed = codes[0] if len(sets) == 1 else exp.Coalesce(this=codes[0], expressions=[*codes[1:], literal(0)])
+        query = query.select(exp.alias_(placed.copy(), "c"))
+    query = query.select(exp.alias_(exp.cast(counted(), "bigint"), "n"))
+    totals = [
+        exp.Coalesce(this=selection.engine.exact_sum(exp.column(name)), expressions=[literal(0)]) for name in sums
+    ]
+    query = query.select(*(exp.alias_(total, name) for total, name in zip(totals, sums, strict=True)))
+    if len(sets) > 1:
+        listed = [exp.Tuple(expressions=[one.copy() for one in each]) for each in sets]
+        query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=listed)]))
+    elif sets[0]:
+        query = query.group_by(*(one.copy() for one in sets[0]))
+    if not sums:
+        return query
+    kept = [exp.column(one.alias_or_name) for one in query.selects[: -len(sums)]]
+    outer = exp.select(*kept).from_(query.subquery("totals"))
+    halves = [half for name in sums for half in selection.engine.halves(exp.column(name))]
+    return outer.select(*(exp.alias_(half, f"h{place}") for place, half in enumerate(halves)))
+
+
+def _by_part(
+    parts: Sequence[Part], arrays: list[Whole], keyed: Sequence[int], selection: Selection
+) -> list[dict[int, Found]]:
+    rest = iter(arrays)
+    counts_at = len(arrays) - 2 * sum(len(one.sums) for one in parts) - 1
+    rows = len(arrays[counts_at])
+    nothing = np.zeros(rows, dtype=np.int64)
+    indices = next(rest) if selection.by else nothing
+    places = next(rest) if len(keyed) + (len(keyed) < len(parts)) > 1 else None
+    codes = next(rest) if keyed else nothing
+    counts = next(rest)
+    halves = list(zip(rest, rest, strict=True))
+    found, first = [], 0
+    for place, one in enumerate(parts):
+        own, first = halves[first : first + len(one.sums)], first + len(one.sums)
+        is_keyed = place in keyed
+        chosen = codes != LEFT_OUT if is_keyed else np.ones(rows, dtype=np.bool_)
+        if places is not None:
+            chosen &= places == (place if is_keyed else _TOTALS)
+        at = np.flatnonzero(chosen & (counts > 0))
+        order = at[np.lexsort((codes[at], indices[at]))]
+        each, starts = np.unique(indices[order], return_index=True)
+        found.append(
+            {
+                int(index): Found(codes[inside], counts[inside], tuple((a[inside], b[inside]) for a, b in own))
+                for index, inside in zip(each, np.split(order, starts[1:]) if len(each) else (), strict=True)
+            }
+        )
+    return found
+
+
+def largest(part: Part, most: int, *, least: bool) -> dict[int, tuple[int, Whole]] | None:
+    """How many records each group has, and the codes of so many of its largest (or least) in rising order: one pass.
+
+    None where the engine has no such aggregate.
+    """
+    selection = part.selection
+    listed = selection.engine.extremes(column(VALUE), most, least=least)
+    if listed is None or part.code is None:
+        return None
+    names, records = _records([part])
+    by = [exp.column(GROUP, table="g")] if selection.by else []
+    inner = selection.in_groups(records).select(*by, exp.alias_(counted(), "n"), exp.alias_(listed, "l"))
+    inner = inner.group_by(*(one.copy() for one in by)) if by else inner
+    kept = [*([exp.column(GROUP)] if by else []), exp.column("n")]
+    flat = exp.select(*kept, exp.alias_(exp.Explode(this=exp.column("l")), VALUE)).from_(inner.subquery("lists"))
+    outer = exp.select(*(exp.cast(one.copy(), "bigint") for one in kept), part.code(column(names[0]), ()))
+    arrays = selection.engine.arrays(outer.from_(flat.subquery("t")))
+    indices = arrays[0] if by else np.zeros(len(arrays[0]), dtype=np.int64)
+    counts, codes = arrays[-2:]
+    order = np.lexsort((codes, indices))
+    each, starts = np.unique(indices[order], return_index=True)
+    return {
+        int(index): (int(counts[inside[0]]), codes[inside])
+        for index, inside in zip(each, np.split(order, starts[1:]) if len(each) else (), strict=True)
+    }
