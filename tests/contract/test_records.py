@@ -194,6 +194,19 @@ def test_numbers_as_keys_of_groups(name, place):
         assert [one.value for one in session.ask(dt.Count(), by="v", **SURE)] == [2, 1, 1]
 
 
+@pytest.mark.parametrize("name", some("keys of groups that are found", 3, 2, 1, 1, 1))
+def test_numbers_between_keys_take_nothing_from_groups_that_are_found(name, place):
+    """Where categories are found, a number that is no declared key is in no group, and takes nothing from others.
+
+    (1.5 was read as the key 1, in whose place its count stood: one record changed a count by all others.)
+    """
+    numbers = [1.0] * 1000 + [1.5, 1.25, 0.75, -0.0, 0.0, 2.0, INF, NAN, None, 1e308]
+    given = stored(name, place, {"c": pa.array(["a"] * len(numbers)), "v": numbers})
+    with asked(given, {"c": dt.Category(), "v": dt.Integer(0, 2)}) as session:
+        found = session.ask(dt.Count(), by=["c", "v"], epsilon=500.0, delta=1e-6, confidence=None)
+        assert {(one.group["c"], one.group["v"]): one.value for one in found}[("a", 1)] == 1000
+
+
 @pytest.mark.parametrize("name", some("histograms of numbers", 3, 2, 1, 2, 1))
 def test_histograms_of_numbers(name, place):
     """Records outside are in the first and the last bin, missing ones where the schema says."""

@@ -15,9 +15,10 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -593,11 +594,17 @@ def counts_by_key(selection: Selection, name: str | None, grid: Grid | None, mis
     known_as = None if grid is None or missing is None else raw_value(grid, missing)
     source = selection.records(name, grid, known_as).subquery("t")
     query = exp.select(*keys, counted()).from_(source).where(known).group_by(*(key.copy() for key in keys))
-    return {tuple(_plain_key(part) for part in row[:-1]): int(row[-1]) for row in selection.engine.rows(query)}
+    found: Counter[Key] = Counter()
+    for *parts, number in selection.engine.rows(query):
+        key = tuple(map(_plain_key, parts))
+        if None not in key:
+            found[cast("Key", key)] += int(number)
+    return dict(found)
 
 
-def _plain_key(part: str | int) -> str | int:
-    return part if isinstance(part, str) else int(part)
+def _plain_key(part: str | float) -> str | int | None:
+    """A text, or a whole number; None for any other number, which is no key: rounded it would be that of others."""
+    return part if isinstance(part, str) else int(part) if part == int(part) else None
 
 
 @dataclass(frozen=True)
