@@ -248,7 +248,7 @@ MATCHING = 5_000
 
 def _some_pays(index: int, folder: Path) -> Dataset:
     """Of four times as many rows, those that a filter selects; the others have no value."""
-    x = _pays(index, folder)["x"].copy()
+    x = _pays(20_000, index, folder)["x"].copy()
     x[MATCHING:] = np.nan
     return {"x": x}
 
@@ -394,7 +394,7 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, mechanisms of a median, intervals, means of selections, several quantiles, answers without bounds, times."""
+    """Errors, mechanisms, intervals, means of selections, several quantiles, answers without bounds, times."""
     return [
         *_errors(quick),
         *_by_mechanism(quick),
