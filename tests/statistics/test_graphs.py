@@ -330,6 +330,23 @@ def test_one_public_rule_for_beta(clustered):
     assert paper.point.beta == Fraction(7, 100)
 
 
+@pytest.mark.parametrize(
+    ("query", "power"), [(dt.KTriangles(2), 2), (dt.KTriangles(5), 5), (dt.KCliques(4), 2), (dt.KCliques(6), 4)]
+)
+def test_counts_that_grow_fast_have_a_larger_beta_at_small_losses(query, power, clustered):
+    """p/60 within eps/14 and eps/5 (eps/7 with an interval), of the answer's epsilon; at large ones as others."""
+    from fractions import Fraction
+
+    from dither.mechanisms.choice import prepare
+
+    statistic = query.resolve(clustered.shape)
+    for epsilon in (Fraction(1, 32), Fraction(1, 4), Fraction(1), Fraction(4)):
+        for confidence, share, most in ((None, 1, 5), (0.95, Fraction(3, 4), 7)):
+            answer = epsilon * share
+            _, prepared = prepare(statistic, epsilon=float(epsilon), confidence=confidence)
+            assert prepared.point.beta == min(max(answer / 14, Fraction(power, 60)), answer / most)
+
+
 def test_inspection(clustered):
     """Values, ladders and smooth bounds for the owner's eyes."""
     query = dt.Triangles()

@@ -74,7 +74,7 @@ class Smooth(Mechanism):
         statistic = ask.single_number(self.name)
         law = ask.noise or PowerLaw()
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
-        beta = self._smoothness(statistic, law, loss)
+        beta = self._smoothness(statistic, law, loss, interval=interval_loss is not None)
         point = point_of(law, loss, beta, self.constants)
         if interval_loss is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * INTERVAL_BETA, self.constants)
@@ -85,13 +85,13 @@ class Smooth(Mechanism):
         spent = Loss(ask.loss.epsilon, 0.0 if law.pure else ask.loss.delta, stated=stated)
         return SmoothNoise(statistic, spent, point, self.algorithm, interval_loss, ask.confidence)
 
-    def _smoothness(self, statistic: Statistic[Data], law: Law, loss: Loss) -> Fraction | None:
+    def _smoothness(self, statistic: Statistic[Data], law: Law, loss: Loss, *, interval: bool) -> Fraction | None:
         """The public rule for beta: as asked, as the statistic suggests to pure laws, or (None) as suits the law."""
         if self.beta is not None:
             return exact(self.beta, "beta")
-        if statistic.beta_per_epsilon is None or not law.pure or self.constants == "paper":
+        if not law.pure or self.constants == "paper":
             return None
-        return statistic.beta_per_epsilon * loss.exact_epsilon
+        return statistic.smoothness(loss.exact_epsilon, interval=interval)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ from dither.sources.grid import Grid
 from dither.statistics.graph_sensitivity import ByCommonNeighbours, ByDegree
 from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
 
+USUAL_COMMON = 60
+"""Rungs that grow like ``(a + s)^p`` need a beta of p/a, a the most common neighbours of two vertices.  It is private:
+this many are assumed (docs/decisions.md has the measurements)."""
+MOST_BETA_SHARE, MOST_BETA_SHARE_WITH_INTERVAL = Fraction(1, 5), Fraction(1, 7)
 MOST_COUNT = 10**290
 """Larger counts do not fit the floats in which smooth bounds are computed."""
 
@@ -56,6 +60,22 @@ class GraphCount(Statistic[Graph]):
     def changes_to_worst_case(self) -> int:
         # So many edges join any two vertices to all others.
         return 2 * self.vertices
+
+
+class FastGrowingCount(GraphCount):
+    """A count whose rungs grow like a power of the number of changes: at a small epsilon it needs a larger beta."""
+
+    @property
+    @abstractmethod
+    def growth_power(self) -> int:
+        """Of the number of changes: public."""
+
+    def smoothness(self, epsilon: Fraction, *, interval: bool) -> Fraction | None:
+        least = super().smoothness(epsilon, interval=interval)
+        if least is None:
+            return None
+        most = epsilon * (MOST_BETA_SHARE_WITH_INTERVAL if interval else MOST_BETA_SHARE)
+        return min(max(least, Fraction(self.growth_power, USUAL_COMMON)), most)
 
 
 @dataclass(frozen=True)
@@ -178,7 +198,7 @@ class StarCount(GraphCount, ByDegree):
 
 
 @dataclass(frozen=True)
-class KTriangleCount(GraphCount, ByCommonNeighbours):
+class KTriangleCount(FastGrowingCount, ByCommonNeighbours):
     """The number of k-triangles: ``sum over edges of C(triangles on the edge, k)``.
 
     Guarantee  A ladder, not the exact one (which is NP-hard): the smaller of two bounds, rung by rung.
@@ -189,6 +209,10 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
 
     vertices: int
     k: int
+
+    @property
+    def growth_power(self) -> int:
+        return self.k
 
     @property
     def global_sensitivity(self) -> int:
@@ -236,7 +260,7 @@ class KTriangleCount(GraphCount, ByCommonNeighbours):
 
 
 @dataclass(frozen=True)
-class CliqueCount(GraphCount, ByCommonNeighbours):
+class CliqueCount(FastGrowingCount, ByCommonNeighbours):
     """The number of cliques of k >= 4 vertices.
 
     Guarantee  A ladder: U_s = min(LS + C(a + s, k-2) - C(a, k-2), C(n-2, k-2)), a the largest common neighbourhood.
@@ -246,6 +270,10 @@ class CliqueCount(GraphCount, ByCommonNeighbours):
 
     vertices: int
     k: int
+
+    @property
+    def growth_power(self) -> int:
+        return self.k - 2
 
     @property
     def global_sensitivity(self) -> int:

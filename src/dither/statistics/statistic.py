@@ -57,6 +57,13 @@ class Statistic(HasLadder[Data]):
         """The mechanism that "auto" means at this epsilon, by a public rule that was measured; None: the usual one."""
         return None
 
+    def smoothness(self, epsilon: Fraction, *, interval: bool) -> Fraction | None:  # noqa: ARG002
+        """The beta of smooth sensitivity where the answer spends this epsilon, by a public rule that was measured.
+
+        None: the one that suits a linearly growing ladder.
+        """
+        return None if self.beta_per_epsilon is None else self.beta_per_epsilon * epsilon
+
     @property
     def records_on(self) -> Grid:
         """Where the records live: public."""

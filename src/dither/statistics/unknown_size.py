@@ -364,6 +364,9 @@ class OfPeople(Statistic[Data]):
     def beta_per_epsilon(self) -> Fraction | None:
         return self.base.beta_per_epsilon
 
+    def smoothness(self, epsilon: Fraction, *, interval: bool) -> Fraction | None:
+        return self.base.smoothness(epsilon, interval=interval)
+
     @property
     def mechanism_preference(self) -> tuple[str, ...]:
         return self.base.mechanism_preference

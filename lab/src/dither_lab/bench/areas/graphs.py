@@ -91,6 +91,31 @@ def _errors(quick: bool) -> list[Comparison]:
     ]
 
 
+def _subgraphs(quick: bool) -> list[Comparison]:
+    """The public rule for beta of counts that grow fast, beside a fourteenth of epsilon."""
+
+    def way(label: str, query: str, divisor: int) -> Way:
+        return Way(OURS, "subgraph_error", label, {"query": query, "epsilon": 0.1, "divisor": divisor})
+
+    return [
+        Comparison(
+            name=f"{query}/{name}/epsilon=0.1",
+            what=f"mean error of the {query} of {name}, from the law of the noise",
+            data=_real(name),
+            ours=way("beta by the growth of the ladder", query, 0),
+            others=(way("beta = eps/14", query, 14),),
+            measures=("error",),
+            guarantee="epsilon 0.1",
+            neighbours=CHANGE_EDGE,
+            score=lambda answer, data: float(answer),
+            unit=query,
+            effort=MeasuringEffort(1),
+        )
+        for name in (COMPARED[:2] if quick else COMPARED)
+        for query in ("2-triangles", "4-cliques")
+    ]
+
+
 def _ladder(
     name: str,
     what: str,
@@ -212,7 +237,7 @@ def _trees(quick: bool) -> list[Comparison]:
 
 def comparisons(quick: bool) -> list[Comparison]:
     """Noise, times of triangle ladders, spanning trees."""
-    return [*_errors(quick), *_times(quick), *_trees(quick)]
+    return [*_errors(quick), *_subgraphs(quick), *_times(quick), *_trees(quick)]
 
 
 AREA = Area("graphs", "Graphs", comparisons)

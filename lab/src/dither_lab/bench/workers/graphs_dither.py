@@ -6,9 +6,10 @@ import math
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dither as dt
 from dither.kernels.cuts import edge_connectivity
@@ -55,6 +56,30 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     prepared: Any = mechanism.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
     point = prepared.point
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
+
+
+class Edges(TypedDict):
+    """A graph as it is stored."""
+
+    edges: NDArray[np.int32]
+    n: NDArray[np.int64]
+
+
+class SubgraphOptions(TypedDict):
+    """Of a count of 2-triangles or 4-cliques; ``divisor``: epsilon over beta, 0 for the default."""
+
+    query: str
+    epsilon: float
+    divisor: int
+
+
+def subgraph_error(options: SubgraphOptions, data: Edges) -> Callable[[], float]:
+    """The mean of |error| of smooth noise, from its law."""
+    graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True)
+    statistic = (dt.KTriangles(2) if options["query"] == "2-triangles" else dt.KCliques(4)).resolve(graph.shape)
+    beta = Fraction(options["epsilon"]) / options["divisor"] if options["divisor"] else None
+    prepared = dt.Smooth(beta=beta).prepare(MechanismSpec(statistic, Loss(options["epsilon"])))
+    return lambda: prepared.error_laws(graph)[0].mean
 
 
 def _ladder_median(rungs: Ladder, epsilon: float) -> float:
