@@ -8,10 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import dither as dt
 from conftest import trials
 from dither.errors import InvalidArgument
+from dither.interfaces.answers import ReleaseAnswer
+from dither.interfaces.cli.main import main
 from dither.privacy import Loss, Neighbours
 from dither.procedures.fitted_bounds import (
     HIGHEST,
@@ -275,6 +278,25 @@ def test_what_is_refused_in_sessions():
         with pytest.raises(dt.DitherError, match=words):
             ask()
     assert session.budget.spent == Loss(0.0)
+
+
+def test_the_shell_and_http_say_which_bounds_were_found(tmp_path):
+    """The command line prints them below the table and in JSON; the model of HTTP answers reads them."""
+    (tmp_path / "x.csv").write_text("x\n" + "".join(f"{one}\n" for one in PAY[:2_000]))
+    (tmp_path / "x.toml").write_text(
+        'version = 2\n[dataset]\nsource = "x.csv"\nrows = 2000\n[budget]\nepsilon = 100\n'
+        '[columns]\nx = { type = "real", bounds = "none" }\n'
+    )
+    call = ["ask", str(tmp_path / "x.toml"), "avg(x, count_beyond => true)", "--epsilon", "5"]
+    printed = CliRunner().invoke(main, call)
+    assert printed.exit_code == 0, printed.output
+    assert "of the records clamped to [" in printed.output
+    (release,) = json.loads(CliRunner().invoke(main, [*call, "--json"]).stdout)["releases"]
+    assert release["clamped_to"]["low"] < release["clamped_to"]["high"]
+    read = ReleaseAnswer.model_validate(release).clamped_to
+    assert (read.low, read.beyond) == (release["clamped_to"]["low"], release["clamped_to"]["beyond"])
+    with pytest.raises(ValueError, match="beyond"):
+        ReleaseAnswer.model_validate({**release, "clamped_to": {**release["clamped_to"], "beyond": 0.5}})
 
 
 def test_private_numbers_have_fixed_shares():
