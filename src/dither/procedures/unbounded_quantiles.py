@@ -20,6 +20,7 @@ from dither.errors import InvalidArgument
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import VALUE_SHARE
+from dither.mechanisms.joint_quantiles import MOST_JOINT, SeveralDraws
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.privacy import Loss, Neighbours
@@ -31,7 +32,7 @@ from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column, RankedRecords
-from dither.statistics.order import RankedValue, rank_of
+from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 Plan = TypeVar("Plan", bound=ProcedurePlan)
@@ -114,8 +115,7 @@ class DrawnPlan(ProcedurePlan, Generic[Data]):
             return Answer(FoundNumber(value))
         drawn, chain = HalfWidthDraw(self.interval_epsilon, miss), chain_of(self.statistic).reachable_values(coded)
         low, high = drawn.weighed(self._grid.intervals(answer), chain, chain).draw(drawn.rate)
-        # A code stands for all reals up to the next one away from zero.
-        outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
+        outer = _outward(low, high)
         return Answer(FoundNumber(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
 
     _least: ClassVar[float] = -math.inf
@@ -184,6 +184,52 @@ def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction]
     lower, upper = distinct_ranks(records, shares)
     statistic = CodedRange(lower, upper, records)
     return _plan(DrawnRangePlan, statistic, loss, (records, lambda n: outer_ranks(n, shares), SIZES), interval=interval)
+
+
+def plan_drawn_quantiles(statistic: RankedValues, loss: Loss, confidence: Fraction | None) -> SeveralDraws:
+    """Several quantiles of coded records by one joint draw; delta is not spent."""
+    count = len(statistic.shares)
+    if not 1 < count <= MOST_JOINT:
+        accepted = f"must be 2 to {MOST_JOINT} quantiles where no bounds are known"
+        raise InvalidArgument("q", f"{count} quantiles", f"{accepted}: ask for fewer, or pass bounds=(lower, upper)")
+    epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+
+    def drawn(records: int) -> SeveralDraws:
+        return SeveralDraws.of(replace(statistic, records=records), Loss(loss.epsilon), epsilon, confidence)
+
+    def possible(records: int) -> bool:
+        ranks = [rank_of(share, records) for share in statistic.shares]
+        room = min(ranks[0], records - ranks[-1] + 1)
+        return room >= joint_room(count, statistic.grid.points * records * 2, drawn(records).rate)
+
+    enough_to_draw(statistic.records, possible, loss.exact_epsilon)
+    prepared = drawn(statistic.records)
+    if prepared.order_of_draws != "joint":
+        few = "must be larger where no bounds are known, or the records fewer: a joint draw would take too long"
+        raise InvalidArgument("epsilon", loss.epsilon, few)
+    return prepared
+
+
+def joint_room(count: int, points: int, rate: Fraction) -> int:
+    """How many records must lie beyond the outermost of so many quantiles, for an answer beyond all to be unlikely.
+
+    A tuple with such an answer has a score that is 2 room - 1 more at the least, and there are points^count tuples.
+    """
+    return math.ceil((count * math.log(points) + math.log(2.0)) / float(2 * rate)) + 1
+
+
+def drawn_values(
+    prepared: SeveralDraws, data: Ordered
+) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...] | None]:
+    """Numbers and their intervals, drawn as codes."""
+    codes, intervals = prepared.drawn(Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True))
+    values = tuple(REALS.value(code) for code in codes)
+    return values, None if intervals is None else tuple(_outward(low, high) for low, high in intervals)
+
+
+def _outward(low: int, high: int) -> tuple[float, float]:
+    """A code stands for all reals up to the next one away from zero."""
+    return REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high)
 
 
 def _plan(
