@@ -40,6 +40,8 @@ REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
 
 
+APART = 2.0**-7
+"""Half a percent: how far the next record is, for public floors of how many records there must be."""
 SIZES = replace(REALS, signed=False)
 """Where distances live."""
 
@@ -159,13 +161,18 @@ def enough_to_draw(records: int, possible: Callable[[int], bool], epsilon: Fract
     raise InvalidArgument("data", records, f"{needed}: with fewer a draw may end at any magnitude; {known}")
 
 
-def least_epsilon(room: int, grid: FloatingGrid = REALS) -> Fraction:
-    """The least epsilon of a draw that is more likely to lie among the records than beyond all, whatever they are.
+def least_epsilon(room: int, points: int) -> Fraction:
+    """The least epsilon of a draw that is more likely to lie among the records than beyond all of them.
 
-    ``room``: how many changes lead beyond all records.  The true value alone weighs 1; the N points of the grid that
-    lie beyond weigh at most ``N e^{-(epsilon / 2) room}`` (docs/proofs/robust_scale.md, section 7).
+    ``room``: how many changes lead beyond all records; ``points``: how many more points lie there than near the value.
+    They weigh at most ``points e^{-(epsilon / 2) room}`` as much (docs/proofs/robust_scale.md, section 7).
     """
-    return Fraction(math.ceil(2**11 * math.log(2 * grid.grid.points)), 2**10 * room)
+    return Fraction(math.ceil(2**11 * math.log(2 * points)), 2**10 * room) if room else Fraction(NEVER)
+
+
+def relative_points(grid: FloatingGrid) -> int:
+    """Points of a grid over those of the gap between the value and the next record, if that is ``APART`` octaves."""
+    return math.ceil(grid.octaves / APART)
 
 
 def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnQuantilePlan:
@@ -200,7 +207,7 @@ def plan_drawn_quantiles(statistic: RankedValues, loss: Loss, confidence: Fracti
     def possible(records: int) -> bool:
         ranks = [rank_of(share, records) for share in statistic.shares]
         room = min(ranks[0], records - ranks[-1] + 1)
-        return room >= joint_room(count, statistic.grid.points * records * 2, drawn(records).rate)
+        return room >= joint_room(count, relative_points(REALS), drawn(records).rate)
 
     enough_to_draw(statistic.records, possible, loss.exact_epsilon)
     prepared = drawn(statistic.records)
@@ -213,7 +220,7 @@ def plan_drawn_quantiles(statistic: RankedValues, loss: Loss, confidence: Fracti
 def joint_room(count: int, points: int, rate: Fraction) -> int:
     """How many records must lie beyond the outermost of so many quantiles, for an answer beyond all to be unlikely.
 
-    A tuple with such an answer has a score that is 2 room - 1 more at the least, and there are points^count tuples.
+    A tuple with such an answer has a score that is 2 room - 2 more at the least, and all weigh points^count as much.
     """
     return math.ceil((count * math.log(points) + math.log(2.0)) / float(2 * rate)) + 1
 
@@ -246,5 +253,7 @@ def _plan(
     spent = Loss(loss.epsilon)
     records, room, grid = among
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    enough_to_draw(records, lambda count: least_epsilon(room(count), grid) <= part, loss.exact_epsilon)
+    # The gap next to the value is one change away.
+    needed = relative_points(grid)
+    enough_to_draw(records, lambda count: least_epsilon(room(count) - 1, needed) <= part, loss.exact_epsilon)
     return within(plan_class(spent, statistic, part, epsilon - part if interval else None), spent)
