@@ -171,7 +171,7 @@ def quantiles(
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[Numbers, Intervals]:
-    """Several quantiles at once, rising with q; options as for ``median``.
+    """Several quantiles at once, rising with q; options as for ``median``; 2 to 20 of them without bounds.
 
     One joint draw: every answer is about as good as if it were asked alone with all of epsilon.  The intervals are as
     wide as for an even split.

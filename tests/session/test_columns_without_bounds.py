@@ -77,7 +77,6 @@ def test_what_a_missing_value_counts_as():
 @pytest.mark.parametrize(
     "query",
     [
-        dt.Quantiles("x", q=[0.25, 0.5]),
         dt.Maximum("x"),
         dt.Covariance(["x", "y"]),
         dt.Correlation(["x", "y"]),

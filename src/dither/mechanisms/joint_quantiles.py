@@ -151,11 +151,15 @@ class SeveralDraws(Prepared[RankedRecords]):
         return ranks if self.interval is None else max(ranks, self.interval.reach(self.statistic.grid.points))
 
     def run(self, data: RankedRecords) -> Outcome:
+        return Outcome(*self.drawn(data))
+
+    def drawn(self, data: RankedRecords) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...] | None]:
+        """The answers, and their intervals where these are wanted."""
         answers = self._alone(data) if self.order_of_draws == "alone" else self._together(data)
         if self.interval is None:
-            return Outcome(tuple(answers))
+            return tuple(answers), None
         each = zip(self.statistic.each(), answers, strict=True)
-        return Outcome(tuple(answers), tuple(self.interval.draw(one, data, answer) for one, answer in each))
+        return tuple(answers), tuple(self.interval.draw(one, data, answer) for one, answer in each)
 
     def _together(self, data: RankedRecords) -> list[int]:
         spread = _spread(self.statistic.records)

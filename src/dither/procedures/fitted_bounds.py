@@ -238,4 +238,4 @@ def _needs(records: int, octaves: int, non_negative: bool, moves: bool) -> list[
     most = MOST_ABOVE if non_negative else MOST_SIDE
     if non_negative or not moves:
         return [(side, most)]
-    return [(side, most), (least_epsilon((records + 1) // 2), MOST_SIDE)]
+    return [(side, most), (least_epsilon((records + 1) // 2, REALS.grid.points), MOST_SIDE)]

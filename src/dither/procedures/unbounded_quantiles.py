@@ -20,6 +20,7 @@ from dither.errors import InvalidArgument
 from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import VALUE_SHARE
+from dither.mechanisms.joint_quantiles import MOST_JOINT, SeveralDraws
 from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.privacy import Loss, Neighbours
@@ -31,7 +32,7 @@ from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column, RankedRecords
-from dither.statistics.order import RankedValue, rank_of
+from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 
 Plan = TypeVar("Plan", bound=ProcedurePlan)
@@ -39,6 +40,8 @@ REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
 """Where answers live: 30 bits of mantissa from 2**-64 to 2**64, evenly spaced around zero."""
 
 
+APART = 2.0**-7
+"""Half a percent: how far the next record is, for public floors of how many records there must be."""
 SIZES = replace(REALS, signed=False)
 """Where distances live."""
 
@@ -114,8 +117,7 @@ class DrawnPlan(ProcedurePlan, Generic[Data]):
             return Answer(FoundNumber(value))
         drawn, chain = HalfWidthDraw(self.interval_epsilon, miss), chain_of(self.statistic).reachable_values(coded)
         low, high = drawn.weighed(self._grid.intervals(answer), chain, chain).draw(drawn.rate)
-        # A code stands for all reals up to the next one away from zero.
-        outer = (REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high))
+        outer = _outward(low, high)
         return Answer(FoundNumber(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
 
     _least: ClassVar[float] = -math.inf
@@ -159,13 +161,18 @@ def enough_to_draw(records: int, possible: Callable[[int], bool], epsilon: Fract
     raise InvalidArgument("data", records, f"{needed}: with fewer a draw may end at any magnitude; {known}")
 
 
-def least_epsilon(room: int, grid: FloatingGrid = REALS) -> Fraction:
-    """The least epsilon of a draw that is more likely to lie among the records than beyond all, whatever they are.
+def least_epsilon(room: int, points: int) -> Fraction:
+    """The least epsilon of a draw that is more likely to lie among the records than beyond all of them.
 
-    ``room``: how many changes lead beyond all records.  The true value alone weighs 1; the N points of the grid that
-    lie beyond weigh at most ``N e^{-(epsilon / 2) room}`` (docs/proofs/robust_scale.md, section 7).
+    ``room``: how many changes lead beyond all records; ``points``: how many more points lie there than near the value.
+    They weigh at most ``points e^{-(epsilon / 2) room}`` as much (docs/proofs/robust_scale.md, section 7).
     """
-    return Fraction(math.ceil(2**11 * math.log(2 * grid.grid.points)), 2**10 * room)
+    return Fraction(math.ceil(2**11 * math.log(2 * points)), 2**10 * room) if room else Fraction(NEVER)
+
+
+def relative_points(grid: FloatingGrid) -> int:
+    """Points of a grid over those of the gap between the value and the next record, if that is ``APART`` octaves."""
+    return math.ceil(grid.octaves / APART)
 
 
 def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: bool) -> DrawnQuantilePlan:
@@ -186,6 +193,52 @@ def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction]
     return _plan(DrawnRangePlan, statistic, loss, (records, lambda n: outer_ranks(n, shares), SIZES), interval=interval)
 
 
+def plan_drawn_quantiles(statistic: RankedValues, loss: Loss, confidence: Fraction | None) -> SeveralDraws:
+    """Several quantiles of coded records by one joint draw; delta is not spent."""
+    count = len(statistic.shares)
+    if not 1 < count <= MOST_JOINT:
+        accepted = f"must be 2 to {MOST_JOINT} quantiles where no bounds are known"
+        raise InvalidArgument("q", f"{count} quantiles", f"{accepted}: ask for fewer, or pass bounds=(lower, upper)")
+    epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+
+    def drawn(records: int) -> SeveralDraws:
+        return SeveralDraws.of(replace(statistic, records=records), Loss(loss.epsilon), epsilon, confidence)
+
+    def possible(records: int) -> bool:
+        ranks = [rank_of(share, records) for share in statistic.shares]
+        room = min(ranks[0], records - ranks[-1] + 1)
+        return room >= joint_room(count, relative_points(REALS), drawn(records).rate)
+
+    enough_to_draw(statistic.records, possible, loss.exact_epsilon)
+    prepared = drawn(statistic.records)
+    if prepared.order_of_draws != "joint":
+        few = "must be larger where no bounds are known, or the records fewer: a joint draw would take too long"
+        raise InvalidArgument("epsilon", loss.epsilon, few)
+    return prepared
+
+
+def joint_room(count: int, points: int, rate: Fraction) -> int:
+    """How many records must lie beyond the outermost of so many quantiles, for an answer beyond all to be unlikely.
+
+    A tuple with such an answer has a score that is 2 room - 2 more at the least, and all weigh points^count as much.
+    """
+    return math.ceil((count * math.log(points) + math.log(2.0)) / float(2 * rate)) + 1
+
+
+def drawn_values(
+    prepared: SeveralDraws, data: Ordered
+) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...] | None]:
+    """Numbers and their intervals, drawn as codes."""
+    codes, intervals = prepared.drawn(Column(REALS.codes(data.ranks(1, data.records)), REALS.grid, ordered=True))
+    values = tuple(REALS.value(code) for code in codes)
+    return values, None if intervals is None else tuple(_outward(low, high) for low, high in intervals)
+
+
+def _outward(low: int, high: int) -> tuple[float, float]:
+    """A code stands for all reals up to the next one away from zero."""
+    return REALS.value(low - 1 if low <= 0 else low), REALS.value(high + 1 if high >= 0 else high)
+
+
 def _plan(
     plan_class: Callable[[Loss, Statistic[Data], Fraction, Fraction | None], Plan],
     statistic: Statistic[Data],
@@ -200,5 +253,7 @@ def _plan(
     spent = Loss(loss.epsilon)
     records, room, grid = among
     check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
-    enough_to_draw(records, lambda count: least_epsilon(room(count), grid) <= part, loss.exact_epsilon)
+    # The gap next to the value is one change away.
+    needed = relative_points(grid)
+    enough_to_draw(records, lambda count: least_epsilon(room(count) - 1, needed) <= part, loss.exact_epsilon)
     return within(plan_class(spent, statistic, part, epsilon - part if interval else None), spent)

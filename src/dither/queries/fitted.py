@@ -36,6 +36,7 @@ from dither.sources.column import Column, Shape
 from dither.sources.grid import BIT, Grid
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredTotal
+from dither.typing import Interval
 
 if TYPE_CHECKING:
     from dither.queries.query import Query
@@ -49,7 +50,7 @@ TOO_FEW = "there may be too few records to find bounds: pass bounds=(lower, uppe
 
 
 @dataclass(frozen=True)
-class BoundsFitted(BoundsOptional):
+class BoundsFitted(BoundsOptional[float, Interval]):
     """A query about one column whose bounds are drawn where none are known.
 
     non_negative: all records count as at least 0, and only an upper bound is drawn; only without bounds.

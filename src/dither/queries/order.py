@@ -8,11 +8,22 @@ from itertools import pairwise
 from typing import ClassVar
 
 from dither.errors import InvalidArgument
-from dither.privacy import fraction_of_unit
+from dither.mechanisms.choice import chosen_among
+from dither.mechanisms.joint_quantiles import SeveralDraws
+from dither.privacy import Loss, Neighbours, fraction_of_unit
+from dither.procedures.ordered import Ordered
+from dither.procedures.unbounded_quantiles import REALS, drawn_values, plan_drawn_quantiles
 from dither.queries.parameters import Number, NumbersParameter
+from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import ColumnQuery, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
-from dither.queries.unbounded import TestedOrDrawn, Unbounded, quantile_without_bounds
+from dither.queries.unbounded import (
+    BoundsOptional,
+    TestedOrDrawn,
+    Unbounded,
+    missing_number,
+    quantile_without_bounds,
+)
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -126,7 +137,7 @@ class Quantile(TestedOrDrawn, _ByShare):
     ),
 )
 @dataclass(frozen=True)
-class Quantiles(ColumnQuery[Numbers, Intervals]):
+class Quantiles(BoundsOptional[Numbers, Intervals]):
     """Several quantiles at once; the answers rise with q."""
 
     q: NumberList = field(kw_only=True)
@@ -157,6 +168,36 @@ class Quantiles(ColumnQuery[Numbers, Intervals]):
             raise not_proved(self.name)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
         return RankedValues(self.shares(), shape.records, grid, labels)
+
+    def plan_without_bounds(self, facts: Shape, options: Options) -> Plan:
+        chosen_among(options.mechanism, options.noise, ("inverse",), "not for quantiles without bounds=(lower, upper)")
+        drawn = plan_drawn_quantiles(self.statistic(facts, REALS.grid), options.loss, options.confidence)
+        missing = missing_number(self.nulls) if facts.nullable else None
+        return DrawnQuantiles(self.label, drawn, options.level, missing)
+
+
+@dataclass(frozen=True)
+class DrawnQuantiles(Plan[Ordered]):
+    """Several quantiles without bounds, by one joint draw."""
+
+    label: str
+    prepared: SeveralDraws
+    confidence: float | None
+    missing: float | None = None
+    neighbours = Neighbours.CHANGE_ONE
+    mechanism = "inverse"
+    noise = "exponential"
+
+    @property
+    def loss(self) -> Loss:
+        return self.prepared.loss
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        return self.prepared.statistic.labels
+
+    def run(self, records: Ordered) -> Result:
+        return Result(*drawn_values(self.prepared, records))
 
 
 @query("median", of="column", sql=(Sql("median"),), menu=Menu("Middle", "Median", place=1))

@@ -33,6 +33,7 @@ from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_draw
 from dither.queries.plan import AUTO, Options, Plan, Result
 from dither.queries.query import ColumnQuery, Missing, Query, measured_column
 from dither.queries.registry import NUMBERS, Menu, query
+from dither.release import B_co, V_co
 from dither.sources.column import Column, Shape, shape_of
 from dither.sources.entries import FAILURES, text
 from dither.sources.frames import ColumnLike, column_entries, is_table
@@ -118,7 +119,7 @@ def _constants(mechanism: ProposeTest) -> Constants:
     return mechanism.constants
 
 
-class BoundsOptional(ColumnQuery[float, Interval]):
+class BoundsOptional(ColumnQuery[V_co, B_co]):
     """A query about one column that is also answered where no bounds are known."""
 
     takes_unit: ClassVar[bool] = False
@@ -166,7 +167,7 @@ class BoundsOptional(ColumnQuery[float, Interval]):
         return super().missing_in(schema) if self.bounds is not None else missing_number(self.nulls)
 
 
-class TestedOrDrawn(BoundsOptional):
+class TestedOrDrawn(BoundsOptional[float, Interval]):
     """A query about one column that a procedure answers where no bounds are known."""
 
     __test__ = False  # not a class of tests
@@ -272,7 +273,7 @@ class Scale(Query[float, Interval, ColumnData]):
         return [_whole_column(records, self)]
 
 
-def _whole_column(records: TableRecords, query: Scale | BoundsOptional) -> Ordered:
+def _whole_column(records: TableRecords, query: Scale | BoundsOptional[V_co, B_co]) -> Ordered:
     """All records of a query's column, in order."""
     column = records.rows(query.used).column(0).to_numpy().astype(np.float64)
     # Behind a filter there may be none, and that is no error.

@@ -199,6 +199,10 @@ def _unbounded_calls() -> Iterator[PublicCall]:
     for name in ("mean", "sum", "variance", "std"):
         call, crossed = _bound(getattr(dt, name), epsilon=8.0), (name, "without bounds", "fitted bounds")
         yield PublicCall(name, call, left, right, Loss(8.0), crossed, "without bounds", (200, 2_000), with_bounds)
+    fewer, more = (np.repeat([-3.0, 3.0], split) for split in ((1_000, 1_001), (1_001, 1_000)))
+    joint = _bound(dt.quantiles, q=[0.4, 0.6], epsilon=LOUD)
+    drawn = ("quantiles", "without bounds")
+    yield PublicCall("quantiles", joint, fewer, more, Loss(LOUD), drawn, "without bounds", (0, 600))
     large = Loss(24.0, 0.3)
     long = [np.repeat(one, 6) for one in (here, here)]
     long[1][0] = 1e6

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither_lab.bench.design import (
     CHANGE_ONE,
@@ -321,6 +322,33 @@ def _without_bounds(quick: bool) -> list[Comparison]:
     ]
 
 
+def _several_without_bounds(quick: bool) -> list[Comparison]:
+    """Several quantiles of records of any magnitude by one joint draw, beside one release for each."""
+    count = 5 if quick else 10
+    return [
+        Comparison(
+            name=f"quantiles without bounds/{several}",
+            what=f"{several} quantiles of {PAYS} without bounds, mean error in ranks",
+            data=Data("pays", partial(_pays, 20_000), count),
+            ours=Way(OURS, "deciles", "joint draw", {"epsilon": 1.0, "count": several}),
+            others=(Way(OURS, "separate", "one release for each", {"epsilon": 1.0, "count": several}),),
+            measures=("error",),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            score=lambda answer, data: _missed_ranks(answer, data["x"]),
+            quantity="ranks",
+            effort=MeasuringEffort(count, 20, 6.0),
+        )
+        for several in (3, 9)
+    ]
+
+
+def _missed_ranks(answers: list[float], records: NDArray[np.float64]) -> float:
+    """By how many ranks evenly spaced quantiles are missed, on average."""
+    wanted = np.arange(1, len(answers) + 1) / (len(answers) + 1) * len(records)
+    return float(np.abs(np.searchsorted(np.sort(records), answers) - wanted).mean())
+
+
 def _fitted_means(quick: bool) -> list[Comparison]:
     """Means whose bounds are drawn, beside the same mean with bounds that somebody guessed."""
     count, options = 5 if quick else 10, {"epsilon": 1.0}
@@ -404,6 +432,7 @@ def comparisons(quick: bool) -> list[Comparison]:
         _several(quick),
         *_without_bounds(quick),
         *_fitted_means(quick),
+        *_several_without_bounds(quick),
         *_growth(quick),
     ]
 

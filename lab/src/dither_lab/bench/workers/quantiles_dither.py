@@ -123,19 +123,21 @@ def selected_oracle(options: MeanOptions, data: Records) -> Callable[[], float]:
 
 
 def deciles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
-    """Nine quantiles by one joint draw."""
-    asked, bounds = [k / 10 for k in range(1, 10)], tuple(options["bounds"])
-
-    def draw() -> list[float]:
-        return list(dt.quantiles(data["x"], q=asked, bounds=bounds, epsilon=options["epsilon"], confidence=None).value)
-
-    return draw
+    """Nine quantiles, or another number of them, by one joint draw; without bounds if there are none."""
+    asked, bounds, epsilon = _spaced(options.get("count", 9)), options.get("bounds"), options["epsilon"]
+    ends = None if bounds is None else tuple(bounds)
+    return lambda: list(dt.quantiles(data["x"], q=asked, bounds=ends, epsilon=epsilon, confidence=None).value)
 
 
 def separate(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
-    """The same as nine releases with a ninth of epsilon each."""
-    given = {"bounds": tuple(options["bounds"]), "confidence": None, "epsilon": options["epsilon"] / 9}
-    return lambda: [float(dt.quantile(data["x"], q=k / 10, **given).value) for k in range(1, 10)]
+    """The same as one release for each, with its part of epsilon."""
+    asked, bounds = _spaced(options.get("count", 9)), options.get("bounds")
+    ends, each = None if bounds is None else tuple(bounds), options["epsilon"] / len(asked)
+    return lambda: [float(dt.quantile(data["x"], q=q, bounds=ends, epsilon=each, confidence=None).value) for q in asked]
+
+
+def _spaced(count: int) -> list[float]:
+    return [k / (count + 1) for k in range(1, count + 1)]
 
 
 def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
