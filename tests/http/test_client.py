@@ -189,6 +189,7 @@ def test_errors_are_those_of_a_local_session(server):
         dt.Covariance(["pay", "age"]),
         dt.MeanVector(["pay", "age"]),
         dt.Regression("pay", ["age"]),
+        dt.Regression("pay", ["age"], method="ols"),
         dt.KMeans(["pay"], k=2, bounds=(0, 10)),
         dt.GaussianMixture(["pay", "age"], k=2, blocks=50),
         dt.Scale("pay"),

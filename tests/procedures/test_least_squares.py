@@ -209,11 +209,11 @@ def test_sessions_and_sql_take_bounds_from_the_schema():
     columns = {"a": dt.Real(-1, 1), "b": dt.Real(0, 4), "y": dt.Real(-5, 5), "free": dt.Real(None, None)}
     with dt.open({**frame, "free": y}, columns=columns, budget=dt.Budget(epsilon=50.0), rows=len(y)) as session:
         asked = session.ask(dt.Regression("y", ("a", "b"), method="ols"), epsilon=5.0)
-        told = session.sql("SELECT regression(y, a, b, method => 'ols') FROM data", epsilon=5.0)
+        by_sql = session.sql("SELECT regression(y, a, b, method => 'ols') FROM data", epsilon=5.0)
         expected = solved(X, y, intercept=True)
         assert asked.value == pytest.approx(expected, abs=0.2)
         assert "least squares" in str(asked.query)
-        assert told is not None
+        assert by_sql.value == pytest.approx(expected, abs=0.2)
         with pytest.raises(InvalidArgument, match="declared bounds"):
             session.ask(dt.Regression("y", ("free",), method="ols"), epsilon=1.0)
         with pytest.raises(InvalidArgument, match="leave it out"):

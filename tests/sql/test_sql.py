@@ -112,6 +112,7 @@ CASES = [
     ),
     ("regression(total_pay, year, active)", dt.Regression("total_pay", ("year", "active"))),
     ("regression(total_pay)", dt.Regression("total_pay")),
+    ("regression(total_pay, year, method => 'ols')", dt.Regression("total_pay", ("year",), method="ols")),
     (
         "regression(total_pay, year, method => 'shortcut', intercept => false, block_size => 9)",
         dt.Regression("total_pay", ("year",), method="shortcut", intercept=False, block_size=9),

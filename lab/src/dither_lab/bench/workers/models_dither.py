@@ -16,10 +16,10 @@ from dither.procedures.centre import Centre
 from dither.procedures.metrics import Matching
 
 
-def _centres(value: Any, k: int) -> list[list[float]] | None:
-    if value is None or np.size(value) < 2 * k:
+def _centres(value: Any, k: int, dimensions: int) -> list[list[float]] | None:
+    if value is None or np.size(value) < dimensions * k:
         return None
-    return [[float(x) for x in row] for row in np.array(value, dtype=float).reshape(k, -1)[:, :2]]
+    return [[float(x) for x in row] for row in np.array(value, dtype=float).reshape(k, -1)[:, :dimensions]]
 
 
 def kmeans(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
@@ -28,7 +28,9 @@ def kmeans(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
     given = {"k": options["k"], "bounds": tuple(options["bounds"]), "epsilon": options["epsilon"]}
     more = {name: options[name] for name in ("blocks",) if name in options}
     points = data["points"]
-    return lambda: _centres(function(points, **given, delta=options["delta"], **more).value, options["k"])
+    return lambda: _centres(
+        function(points, **given, delta=options["delta"], **more).value, options["k"], points.shape[1]
+    )
 
 
 def _aggregated(options: dict[str, Any], data: dict[str, Any], aggregator: Any) -> Callable[[], Any]:
@@ -51,7 +53,7 @@ def _aggregated(options: dict[str, Any], data: dict[str, Any], aggregator: Any) 
             executor="trusted",
             confidence=None,
         )
-        return _centres(release.value, k)
+        return _centres(release.value, k, points.shape[1])
 
     return work
 
