@@ -42,6 +42,7 @@ ENGINES = {
     "duckdb": EngineEntry("DuckDB", reads_lines=True),
     "postgres": EngineEntry("Postgres", addresses=("postgresql://", "postgres://")),
     "spark": EngineEntry("Spark", addresses=("spark",), objects=("pyspark",), is_served=False),
+    "sqlite": EngineEntry("SQLite", suffixes=(".sqlite", ".sqlite3")),
 }
 """All engines by name; the first reads what no other one does."""
 
