@@ -246,6 +246,40 @@ def spark_parquet(place: Place, table: pa.Table) -> dict[str, Any]:
     return {"source": place.server("spark").read.parquet(parquet_arrow_groups(place, table)["source"])}
 
 
+_SQLITE = {pa.string(): "TEXT", pa.bool_(): "BOOLEAN", pa.date32(): "DATE", pa.timestamp("us"): "TIMESTAMP"}
+
+
+def sqlite_type(kind: pa.DataType) -> str:
+    """The type of SQLite for an Arrow type."""
+    usual = "INTEGER" if pa.types.is_integer(kind) else "REAL" if pa.types.is_floating(kind) else "DECIMAL"
+    return _SQLITE.get(kind, usual)
+
+
+def sqlite_table(place: Place, table: pa.Table) -> dict[str, Any]:
+    """A table of a SQLite file, where days and decimals are texts; it has no NaN, and no whole number of 2**63."""
+    import sqlite3
+
+    def stored_as(value: Any) -> Any:
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            return float(value)
+        return value if value is None or isinstance(value, (int, float)) else str(value)
+
+    file = place.file(".sqlite")
+    columns = ", ".join(f'"{one.name}" {sqlite_type(one.type)}' for one in table.schema)
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"CREATE TABLE records ({columns})")
+        places = ", ".join("?" * table.num_columns)
+        rows = [[stored_as(one) for one in row.values()] for row in table.to_pylist()]
+        connection.executemany(f"INSERT INTO records VALUES ({places})", rows)
+        connection.execute("CREATE VIEW seen AS SELECT * FROM records")
+    return {"source": str(file), "table": "records"}
+
+
+def sqlite_view(place: Place, table: pa.Table) -> dict[str, Any]:
+    """A view of a SQLite file."""
+    return {**sqlite_table(place, table), "table": "seen"}
+
+
 FILES = {
     one.__name__: one
     for one in (
@@ -263,13 +297,14 @@ FRAMES = {one.__name__: one for one in (arrow_frame, polars_frame, pandas_numpy,
 TEXTS = {one.__name__: one for one in (csv_file, packed_csv, tsv_file)}
 POSTGRES = {one.__name__: one for one in (postgres_table, postgres_view, postgres_numeric)}
 SPARK = {one.__name__: one for one in (spark_frame, spark_parquet, parquet_spark)}
+SQLITE = {one.__name__: one for one in (sqlite_table, sqlite_view)}
 
 
 EMBEDDED = {**FILES, **FRAMES, **TEXTS}
-FAMILIES = (FILES, FRAMES, TEXTS, POSTGRES, SPARK)
+FAMILIES = (FILES, FRAMES, TEXTS, POSTGRES, SPARK, SQLITE)
 """An engine with sources of its own has a family here; tests take one of it, unless they say how many."""
 EVERYWHERE = {name: one for family in FAMILIES for name, one in family.items()}
-BY_ENGINE = {"duckdb": arrow_frame, "postgres": postgres_table, "spark": spark_frame}
+BY_ENGINE = {"duckdb": arrow_frame, "postgres": postgres_table, "spark": spark_frame, "sqlite": sqlite_table}
 """Of every engine the source that ``tests/sources`` compares with those of the others."""
 BUDGET = dt.Budget(1_000_000, 0.1)
 

@@ -48,6 +48,7 @@ from contract.record_cases import (
 )
 from contract.record_oracle import Declared
 from contract.record_sources import (
+    BY_ENGINE,
     EVERYWHERE,
     PATHS,
     POSTGRES,
@@ -542,10 +543,11 @@ def test_people_that_differ_move_values_by_at_most_the_first_rung(name, path, pl
 # --- tables in which brackets are narrow ------------------------------------------------------------------
 
 
-TALL = ["parquet_arrow", "parquet_polars", "csv_file", "arrow_frame", "postgres_table"]
+TALL = ["parquet_arrow", "parquet_polars", "csv_file", *(one.__name__ for one in BY_ENGINE.values())]
+MORE = ["duckdb_table", "parquet_pandas"]
 
 
-@pytest.mark.parametrize("name", [*TALL, "duckdb_table", "parquet_pandas", "spark_frame"] if LONG else TALL)
+@pytest.mark.parametrize("name", [*TALL, *MORE] if LONG else [one for one in TALL if one not in SPARK])
 def test_brackets_in_tables_with_many_records(name, place, monkeypatch):
     """With thousands of records the brackets leave most of them out; odd ones lie below, between and above."""
     read_by("brackets", monkeypatch)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import sqlite3
 import stat
 import time
 
@@ -104,6 +105,21 @@ def test_an_engine_by_name(server):
     for engine in ("spark", "postgres"):
         text = PAYROLL.format(epsilon=1).replace('"pay.csv"', f'"pay.csv"\nengine = "{engine}"\ntable = "x"')
         assert server.call("POST", "/v1/datasets", {"name": "engine", "schema": text})[0] == 422
+
+
+def test_a_file_whose_suffix_is_that_of_another_engine(server):
+    """The schema names the engine; that it does opens no file out of the folder."""
+    with contextlib.closing(sqlite3.connect(server.home / "data" / "staff.db")) as connection, connection:
+        connection.execute("CREATE TABLE staff (pay REAL)")
+        connection.executemany("INSERT INTO staff VALUES (?)", [(one,) for one in (1.0, "n/a", 3.0)])
+    toml = 'version = 2\n[dataset]\nsource = "{}"\nengine = "sqlite"\ntable = "staff"\n[budget]\nepsilon = 1\n'
+    toml += '[columns.pay]\ntype = "real"\nbounds = [0, 9]\n'
+    (server.home / "data" / "link.sqlite").symlink_to(server.home / "server.db")
+    for source in ("../server.db", "link.sqlite", str(server.home / "server.db")):
+        assert server.call("POST", "/v1/datasets", {"name": "own", "schema": toml.format(source)})[0] == 422
+    assert server.call("POST", "/v1/datasets", {"name": "staff", "schema": toml.format("staff.db")})[0] == 201
+    body = {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.5}
+    assert server.call("POST", "/v1/datasets/staff/releases", body)[0] == 200
 
 
 def test_errors_do_not_name_the_source(server):

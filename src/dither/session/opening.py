@@ -72,8 +72,9 @@ def open(
 ) -> Session | GraphSession:
     """Open a dataset for questions: a ``Session``, or a ``GraphSession`` where the schema declares a graph.
 
-    source: a schema file (``payroll.toml``) or a ``Schema``, or a CSV, Parquet or DuckDB file, a frame of pandas,
-        Polars or Arrow, a mapping of names to arrays, a ``postgresql://`` address with ``table``, or a Spark DataFrame.
+    source: a schema file (``payroll.toml``) or a ``Schema``, or a CSV or Parquet file, a frame of pandas, Polars
+        or Arrow, a mapping of names to arrays, a Spark DataFrame, or with ``table`` a database file or a
+        ``postgresql://`` address.
     columns: what the owner declares about them, for example ``{"total_pay": Real(0, 600_000)}``.
     budget: what may be spent in all; of a ``Schema`` that declares none too, a schema file has its own.
     rows: the public number of rows; private by default.

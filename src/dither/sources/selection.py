@@ -76,8 +76,7 @@ class Selection:
     def _key(self, name: str) -> exp.Expr:
         """A column to group by: whole numbers stay whole, which engines join fastest."""
         if self.schema.column(name).type_name == "integer" and self.engine.stored_types()[name] == "whole":
-            # What does not fit is no declared key, and must not make an engine raise an error.
-            return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
+            return self.engine.whole_key(name)
         return self.cleaned(name)
 
     def value(self, name: str | None, missing: float | None) -> exp.Expr:
@@ -101,7 +100,8 @@ class Selection:
         declared, stored_type = self.schema.column(name), self.engine.stored_types()[name]
         cleaned = self.cleaned(name)
         empty = exp.Is(this=cleaned.copy(), expression=exp.Null())
-        absent = empty if stored_type == "real" else exp.Is(this=column(name), expression=exp.Null())
+        has_nan = stored_type == "real" and self.engine.stores_nan
+        absent = empty if has_nan else exp.Is(this=column(name), expression=exp.Null())
         found = exp.case().when(absent, literal(MISSING)).when(empty.copy(), literal(UNREADABLE))
         if isinstance(declared, Category) and declared.values is not None:
             listed = exp.In(this=cleaned, expressions=[literal(one) for one in declared.values])
@@ -153,7 +153,7 @@ class Selection:
     def _with_unit(self, chosen: exp.Select) -> exp.Select:
         """The person of every row as u; rows without one are left out."""
         name = str(self.schema.unit)
-        unit = self.engine.text(name, "text") if self.engine.stored_types()[name] == "text" else column(name)
+        unit = self.engine.person(name, self.engine.stored_types()[name])
         return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
 
     def _fewest(self, chosen: exp.Select, payload: Sequence[exp.Expr], names: list[str]) -> exp.Select:

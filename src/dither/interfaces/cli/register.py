@@ -130,7 +130,7 @@ def register(
     engine: str | None,
     **flags: Unpack[RegisterFlags],
 ) -> None:
-    """Draft a schema for DATA: a CSV, Parquet or DuckDB file, or a postgresql:// address with --table.
+    """Draft a schema for DATA: a CSV or Parquet file, or with --table a database file or a postgresql:// address.
 
     It lists the columns and their stored types, and reads no record: bounds are what you declare, never what the data
     contain (a maximum is one person's record).

@@ -182,8 +182,11 @@ class Catalog:
                     "source", f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
                 )
         if not isinstance(schema, GraphSchema):
-            engine = guessed(source)
-            if schema.engine not in (None, engine) or not ENGINES[engine].is_served:
+            looks = ENGINES[guessed(source)]
+            declared = looks if schema.engine is None else ENGINES[schema.engine]
+            # Files of one suffix may be those of several engines; an address is that of one.
+            same = declared is looks or (declared.reads_files and looks.reads_files)
+            if not (same and looks.is_served and declared.is_served):
                 raise InvalidArgument(
                     "source", source, "must be a file below the server's data folder, or a postgresql:// address"
                 )

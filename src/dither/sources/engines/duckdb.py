@@ -111,8 +111,8 @@ class DuckDB(Engine):
             connected = duckdb.connect(place, read_only=in_file)
         if connected is None:
             raise SourceFailed(
-                f"{self._called} cannot be opened: it is no database of DuckDB, or another process writes to it; "
-                "nothing was charged"
+                f"{self._called} cannot be opened: it is no database of DuckDB (of another program: name its engine), "
+                "or another process writes to it; nothing was charged"
             )
         self._connection = connected
         if threads is not None:

@@ -55,6 +55,10 @@ class Engine(ABC):
     dialect: ClassVar[str]
     bytewise: ClassVar[str | None]
     """The collation in which texts are equal only if all their bytes are; None if columns of "text" have no other."""
+    double: ClassVar[str] = "DOUBLE"
+    """The type of doubles, as it is written behind CAST('...' AS."""
+    stores_nan: ClassVar[bool] = True
+    """Whether a column of reals can hold NaN, which is missing; False where NaN is stored as NULL."""
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
 
@@ -144,16 +148,19 @@ class Engine(ABC):
 
     def values(self, rows: Iterable[Sequence[Constant]], name: str, columns: Sequence[str]) -> exp.Expr:
         """A list of public rows as a table.  Written out at once: as a tree, thousands of rows take seconds."""
-        written = ", ".join(f"({', '.join(self._constant(value) for value in row)})" for row in rows)
-        listed = f"VALUES {written}" if self.dialect == "spark" else f"(VALUES {written})"
-        return exp.Var(this=f"{listed} AS {name}({', '.join(columns)})")
+        return exp.Var(this=f"(VALUES {self.listed(rows)}) AS {name}({', '.join(columns)})")
 
-    def _constant(self, value: Constant) -> str:
+    def listed(self, rows: Iterable[Sequence[Constant]]) -> str:
+        """Public rows as they stand behind VALUES."""
+        return ", ".join(f"({', '.join(self.constant(value) for value in row)})" for row in rows)
+
+    def constant(self, value: Constant) -> str:
+        """A public constant; every double exactly."""
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
             written = repr(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-            return f"CAST('{written}' AS DOUBLE{' PRECISION' if self.dialect == 'postgres' else ''})"
+            return f"CAST('{written}' AS {self.double})"
         return self.sql(literal(value))
 
     # --- columns as numbers, days and texts -----------------------------------------------------------
@@ -283,6 +290,15 @@ class Engine(ABC):
         collation = exp.to_identifier(self.bytewise, quoted=True)
         return text if collation is None else exp.Collate(this=text, expression=collation)
 
+    def whole_key(self, name: str) -> exp.Expr:
+        """A column of "whole" to group by, which engines join fastest; NULL where it is no whole number."""
+        # What does not fit is no declared key, and must not make an engine raise an error.
+        return exp.TryCast(this=column(name), to=exp.DataType.build("bigint"))
+
+    def person(self, name: str, stored_type: str) -> exp.Expr:
+        """The column that tells people apart; NULL if missing."""
+        return self.text(name, stored_type) if stored_type == "text" else column(name)
+
     def absent_column(self) -> str:
         """The text of an error about a column that does not exist: the names that do."""
         return f"must be a column of the source: {', '.join(self.stored_types())}"
@@ -302,8 +318,7 @@ def column(name: str) -> exp.Expr:
 def clamped(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
     """A value that is not NULL, cut to a range.
 
-    All three engines ignore NULL in these functions; the writer's own care for NULL would repeat the argument many
-    times over.
+    Engines differ about NULL in these functions; the writer's own care for it would repeat the argument many times.
     """
     least = exp.Anonymous(this="GREATEST", expressions=[value.copy(), low])
     return exp.Anonymous(this="LEAST", expressions=[least, high])

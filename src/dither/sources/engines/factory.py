@@ -24,7 +24,9 @@ class EngineEntry:
     addresses: tuple[str, ...] = ()
     """What the texts of its sources begin with; none: it reads files."""
     suffixes: tuple[str, ...] = ()
-    """How the names of its files end, where another engine than the first reads them."""
+    """How the names of its files end, in small letters, where another engine than the first reads them."""
+    reads_lines: bool = False
+    """Whether some of its files are texts: then it takes ``layout``."""
     objects: tuple[str, ...] = ()
     """The packages whose objects it reads."""
     is_served: bool = True
@@ -37,9 +39,10 @@ class EngineEntry:
 
 
 ENGINES = {
-    "duckdb": EngineEntry("DuckDB"),
+    "duckdb": EngineEntry("DuckDB", reads_lines=True),
     "postgres": EngineEntry("Postgres", addresses=("postgresql://", "postgres://")),
     "spark": EngineEntry("Spark", addresses=("spark",), objects=("pyspark",), is_served=False),
+    "sqlite": EngineEntry("SQLite", suffixes=(".sqlite", ".sqlite3")),
 }
 """All engines by name; the first reads what no other one does."""
 
@@ -59,10 +62,10 @@ def _engine(schema: Schema) -> Engine:
     entry = ENGINES[name]
     if entry.reads_files and isinstance(source, (str, Path)) and schema.folder is not None:
         source = Path(schema.folder) / source
-    if schema.layout != USUAL and not (entry.reads_files and isinstance(source, (str, Path))):
+    if schema.layout != USUAL and not (entry.reads_lines and isinstance(source, (str, Path))):
         first = next(iter(schema.layout.options))
         raise InvalidArgument(first, schema.layout.options[first], "is for text files: leave it out")
-    options = {"layout": schema.layout} if entry.reads_files else {}
+    options = {"layout": schema.layout} if entry.reads_lines else {}
     made = getattr(importlib.import_module(f"{__package__}.{name}"), entry.class_name)
     opened: Engine = made(source, schema.table, **options)
     return opened
@@ -71,8 +74,9 @@ def _engine(schema: Schema) -> Engine:
 def guessed(source: Any) -> str:  # a path, an address, or a frame of any library
     """The engine that a source looks like."""
     for name, entry in ENGINES.items():
-        if isinstance(source, str):
-            if source.startswith(entry.addresses) or source.endswith(entry.suffixes):
+        if isinstance(source, (str, Path)):
+            is_address = isinstance(source, str) and source.startswith(entry.addresses)
+            if is_address or str(source).lower().endswith(entry.suffixes):
                 return name
         elif type(source).__module__.startswith(entry.objects):
             return name

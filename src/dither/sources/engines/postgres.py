@@ -47,6 +47,7 @@ class Postgres(Engine):
 
     dialect: ClassVar[str] = "postgres"
     bytewise: ClassVar[str | None] = "C"
+    double: ClassVar[str] = "DOUBLE PRECISION"
     casts_text = False
 
     def __init__(self, address: str, table: str | None) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -28,7 +28,7 @@ from dither.sources.engines.engine import (
 )
 from dither.sources.files import state_of_file
 from dither.sources.frames import arrow
-from dither.sources.predicates import literal
+from dither.sources.predicates import Constant, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,6 +120,10 @@ class Spark(Engine):
     def sql(self, query: exp.Expr) -> str:
         # Spark would replace ${name} by a setting, inside texts too.
         return super().sql(query).replace("${", "\\u0024{")
+
+    def values(self, rows: Iterable[Sequence[Constant]], name: str, columns: Sequence[str]) -> exp.Expr:
+        # In parentheses it would be a subquery, whose columns have no names of their own there.
+        return exp.Var(this=f"VALUES {self.listed(rows)} AS {name}({', '.join(columns)})")
 
     def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
         built, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
