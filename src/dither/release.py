@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.plain import Json, plain, unchanged
-from dither.privacy import Loss, Neighbours
+from dither.privacy import LEFT_OUT, Loss, Neighbours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,9 @@ MaybeNone: TypeAlias = Any
 Released: TypeAlias = Any
 """A released value of any query: a number, a text, a date, or a tuple of them."""
 Counted: TypeAlias = "int | float | str | datetime.date | tuple[Counted, ...] | None"
-"""What missing records count as: a number or a date, as a text where it comes from JSON; or one for each column."""
+"""What missing records count as: a number or a date, as a text where it comes from JSON; or one for each column.
+
+``LEFT_OUT`` where they are left out."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Release(Generic[V_co, B_co]):
     """A private answer.
 
     ``interval`` covers the statistic of the (clamped) records with probability ``confidence``; ``loss`` is all
-    that was spent, interval included; ``missing`` is the public value that missing records count as.
+    that was spent, interval included; ``missing`` is the public value that missing records count as ("drop": they are
+    left out); ``clamped`` are the public bounds to which values outside are clamped, of several columns a pair each.
 
     Checkers know what is in it: ``Release[float, tuple[float, float]]`` has a number and an interval of two.
     """
@@ -76,6 +79,7 @@ class Release(Generic[V_co, B_co]):
     """The charge of the ledger whose release this was computed from, at no loss of its own; None: from the records.
 
     A server tells an analyst its place in their own history, and 0 where somebody else paid for it."""
+    clamped: Counted = None
 
     calibration = older_name("mechanism")
     if not TYPE_CHECKING:  # Release[float] leaves its interval open, which typing's own does not allow before 3.13
@@ -116,6 +120,7 @@ class Release(Generic[V_co, B_co]):
             "calibration": self.mechanism,
             "noise": self.noise,
             "missing": plain(self.missing, unchanged),
+            **({} if self.clamped is None else {"clamped": plain(self.clamped, unchanged)}),
             "labels": plain(self.labels, unchanged),
             **({} if self.alias is None else {"alias": self.alias}),
             **({} if self.group is None else {"group": plain(self.group, unchanged)}),
@@ -138,6 +143,7 @@ class Release(Generic[V_co, B_co]):
             mechanism=payload["mechanism"] if "mechanism" in payload else payload["calibration"],
             noise=payload["noise"],
             missing=_tupled(payload["missing"]),
+            clamped=_tupled(payload.get("clamped")),
             labels=_tupled(payload["labels"]),
             reason=payload.get("reason"),
             alias=payload.get("alias"),
@@ -154,7 +160,7 @@ class Release(Generic[V_co, B_co]):
         return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
 
     def __str__(self) -> str:
-        return f"{self._summary()}{self._missing()}{self._derived()}{self._claim()}"
+        return f"{self._summary()}{self._reading()}{self._derived()}{self._claim()}"
 
     def _summary(self) -> str:
         """Question, answer, interval and privacy loss."""
@@ -189,10 +195,10 @@ class Release(Generic[V_co, B_co]):
         return f", {self.confidence:.0%} between {low} and {high}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._summary()}, {self.mechanism}{self._missing()}{self._derived()}{self._claim()}>"
+        return f"<Release {self._summary()}, {self.mechanism}{self._reading()}{self._derived()}{self._claim()}>"
 
-    def _missing(self) -> str:
-        return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
+    def _reading(self) -> str:
+        return "".join(f"; {one}" for one in readings([self]))
 
     def _derived(self) -> str:
         return "" if self.derived_from is None else f"; {derived_text(self.derived_from)}"
@@ -209,7 +215,7 @@ class Release(Generic[V_co, B_co]):
         return list(zip(labels, self.value, ends, strict=True))
 
     def _repr_html_(self) -> str:
-        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._missing()}{self._derived()}"
+        note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._reading()}{self._derived()}"
         note += self._claim()
         if self.value is not None:
             note += self._reason()
@@ -303,9 +309,7 @@ class Releases(list[Release[V, B]], Generic[V, B]):
             + "</tr>"
             for row in self.rows()
         )
-        missing = ", ".join(sorted({formatted_all(one.missing) for one in self if one.missing is not None}))
-        counted = f"; missing values count as {missing}" if missing else ""
-        note = f"privacy loss {self.loss}{_interval_level(self)}{counted}"
+        note = "; ".join([f"privacy loss {self.loss}{_interval_level(self)}", *readings(self)])
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:
@@ -360,6 +364,35 @@ def _key_text(release: Release) -> str:
 
 def _tupled(value: Json) -> Released:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
+
+
+def readings(releases: Iterable[Release]) -> list[str]:
+    """In words, what became of missing values and of those outside the bounds: the declared reading."""
+    listed = list(releases)
+    counted = sorted({formatted_all(one.missing) for one in listed if one.missing not in (None, LEFT_OUT)})
+    words = ["missing values are left out"] if any(one.missing == LEFT_OUT for one in listed) else []
+    if counted:
+        words.append(f"missing values count as {', '.join(counted)}")
+    pairs = [pair for one in listed for pair in _pairs(one.clamped)]
+    if pairs:
+        ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
+        words.append(f"values outside {', '.join(ends)} are clamped")
+    return words
+
+
+def _shortly(end: Hashable) -> str:
+    """A declared bound: whole where it is."""
+    return formatted(int(end) if isinstance(end, float) and end.is_integer() else end)
+
+
+def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:
+    """Bounds of one column, or of each of several."""
+    if not isinstance(clamped, tuple):
+        return []
+    if isinstance(clamped[0], tuple):
+        return [pair for one in clamped for pair in _pairs(one)]
+    low, high = clamped
+    return [(low, high)]
 
 
 def derived_text(entry: int) -> str:

@@ -71,7 +71,7 @@ def pick(items: Iterable[Item], key: object) -> Item:
 def real(nulls: Any = None) -> tuple[Any, Declared]:
     """The same column for the schema and for the oracle."""
     exact_nulls = Fraction(nulls) if isinstance(nulls, float) else nulls
-    return dt.Real(LOWER, UPPER, step=STEP, nulls=nulls), Declared(
+    return dt.Real(LOWER, UPPER, step=STEP, nulls="lower" if nulls is None else nulls), Declared(
         Fraction(LOWER), Fraction(UPPER), Fraction(STEP), exact_nulls
     )
 

@@ -238,7 +238,10 @@ def test_days_in_a_declared_format_are_read_alike_everywhere(name, place):
         expected = [DateFormat.of(written).day(one or "") for one in texts]
         for one, found in zip(texts, expected, strict=True):
             assert found == parsed_day(one, written), (one, written)
-        columns = {"t": dt.Date("0001-01-01", "9999-12-31", format=written), "i": dt.Integer(0, len(texts) - 1)}
+        columns = {
+            "t": dt.Date("0001-01-01", "9999-12-31", format=written, nulls="lower"),
+            "i": dt.Integer(0, len(texts) - 1),
+        }
         with asked(given, columns) as session:
             known = sorted(one for one in expected if one is not None)
             assert dt.inspect.value(dt.CountPresent("t"), session) == len(known), (name, written)

@@ -59,6 +59,7 @@ class OrderStatistic(ColumnQuery[float, Interval]):
 @dataclass(frozen=True)
 class _ByShare(OrderStatistic):
     rank: int = field(default=1, init=False, repr=False)
+    default_drop = True
 
     @property
     def share(self) -> Fraction:

@@ -63,6 +63,8 @@ class Sum(_Total[float, Interval]):
     """The sum of one bounded column, computed exactly."""
 
     noun: ClassVar[str] = "sum"
+    default_drop = True
+    needs_public_count = ("inverse",)
 
 
 @query(
@@ -117,6 +119,8 @@ class Mean(_Total[float, Interval]):
 
     noun: ClassVar[str] = "mean"
     dates = "dates"
+    default_drop = True
+    needs_public_count = ("inverse", "worst_case")
 
     def _divisor(self, kept: int) -> int:
         return kept

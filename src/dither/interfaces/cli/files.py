@@ -12,7 +12,8 @@ from dither.errors import InvalidArgument
 from dither.interfaces.cli.options import AskCommandOptions, layout_of, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 from dither.interfaces.cli.register import formats_of
-from dither.interfaces.cli.tables import answered_by, is_select
+from dither.interfaces.cli.tables import answered_by
+from dither.sql.select import is_select
 
 if TYPE_CHECKING:
     from dither.release import Release
@@ -58,8 +59,6 @@ def ask_file(
     columns = {name: _read(file, name, options, any_type=entry.any_type(item.query)) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
-    if not as_json:
-        _say_clamped(options)
 
 
 def _read(file: Path, name: str, options: AskCommandOptions, *, any_type: bool) -> Any:  # numbers, or entries
@@ -99,7 +98,6 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
         click.echo(json.dumps({"dataset": schema.name, **releases.to_dict()}))
     else:
         show(releases)
-        _say_clamped(options)
     if plot is not None:
         answered.plot().figure.savefig(plot)
 
@@ -128,15 +126,6 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
         said = written.get(name, written.get(""))
         columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
     return columns
-
-
-def _say_clamped(options: AskCommandOptions) -> None:
-    """What becomes of values outside the bounds: an answer is about the clamped ones."""
-    from dither.release import formatted
-
-    for pair in dict.fromkeys(options["bounds"]):
-        low, high = (formatted(float(end)) for end in pair)
-        click.echo(f"values outside {low} .. {high} are clamped; quality(column) says how many are")
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:
