@@ -382,7 +382,13 @@ def readings(releases: Iterable[Release]) -> list[str]:
 
 def _shortly(end: Hashable) -> str:
     """A declared bound: whole where it is."""
+    if isinstance(end, (int, float)) and not isinstance(end, bool) and abs(end) >= _LONG:
+        return f"{float(end):.6g}"
     return formatted(int(end) if isinstance(end, float) and end.is_integer() else end)
+
+
+_LONG = 1e15
+"""Bounds from here on are written with an exponent."""
 
 
 def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:

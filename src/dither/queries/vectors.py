@@ -182,8 +182,10 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             return entries_of(data)
         if self.categories is not None:
             place = {name: index for index, name in enumerate(self._listed("categories", 1))}
-            values = entries_listed(data)
-            found = np.fromiter((_place(place, value) for value in values), dtype=np.int64, count=len(values))
+            # A whole number is the category that is written like it: 4 is "4".
+            place = {**{str(name): index for name, index in place.items()}, **place}
+            values, others = entries_listed(data), len(self.bin_labels) - 1
+            found = np.fromiter((_place(place, value, others) for value in values), dtype=np.int64, count=len(values))
             return Column(found, self._bins)
         edges = np.array(self._edges)
         array = as_array(data)
@@ -255,12 +257,18 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         return self._missing()
 
 
-def _place(places: dict[CategoryValue, int], value: CategoryValue) -> int:
-    """The bin of a record; whatever is not declared, or cannot be looked up, is "other"."""
+def _place(places: dict[CategoryValue, int], value: CategoryValue, others: int) -> int:
+    """The bin of a record; whatever is not declared, or cannot be looked up, is in the last bin, "other"."""
     try:
-        return places.get(value, len(places))
+        if value not in places and type(value) in _WHOLE:
+            return places.get(str(value), others)
+        return places.get(value, others)
     except FAILURES:  # an entry may be of anybody's own class
-        return len(places)
+        return others
+
+
+_WHOLE = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
+"""Types of whole numbers, and no classes made of them."""
 
 
 def _short(edge: float) -> str:

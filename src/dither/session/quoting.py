@@ -367,7 +367,9 @@ def _of_function(planned: TablePlan) -> Figures | None:
     """For all data: what the error of a statistic can become in a function of it; None where that is not known."""
     if planned.read_for is None or planned.query.error_after(0.0) is None:
         return None
-    below = for_all_data(planned.read_for, _level(planned))
+    statistic = planned.read_for.statistic
+    counted = None if statistic.ladder_of_count(1) is None else _if_none_is_missing(planned)
+    below = for_all_data(planned.read_for, _level(planned), counted)
     return Figures(planned.query.error_after(below.expected), planned.query.error_after(below.bound), UPPER_BOUND)
 
 

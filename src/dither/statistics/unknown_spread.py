@@ -90,4 +90,4 @@ class VarianceLadder(Ladder):
         """``min(range, max(s / n, s e^{-beta (n-1)}) + 1)`` with s the squared width, as for means."""
         rate, records = usable_rate(beta), max(self._records, 1)
         last = float(exp(np.array([-min(rate * (records - 1), DEEPEST)]))[0])
-        return min(Fraction(self.global_sensitivity), rounded_up(self._square * max(1.0 / records, last)) + 1)
+        return min(Fraction(self.global_sensitivity), self._square * max(Fraction(1, records), rounded_up(last)) + 1)

@@ -102,7 +102,8 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     for entry in dict.fromkeys(release.derived_from for release in releases if release.derived_from is not None):
         console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
-        console.print("[dim]the privacy loss of a question covers all of its groups together[/dim]")
+        together = "the privacy loss of a question covers all of its groups together"
+        console.print(f"[dim]{together}; rows with another value are in none[/dim]")
     _say_one_by_one(console, releases, level)
     notes = readings(releases)
     if any(release.clamped is not None for release in releases):
