@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -39,6 +40,7 @@ def ask_file(
     if plot is not None:
         check_picture(plot)
     declares = any(options[name] for name in ("where", "by", "columns", "weights"))
+    declares = declares or any(_is_day(end) for pair in options["bounds"] for end in pair)
     if declares or is_select(question) or len(file_calls(question)) > 1:
         _ask_declared(file, question, options, plot=plot, as_json=as_json)
         return
@@ -104,7 +106,7 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
 
 def _declared(question: str, options: AskCommandOptions, stored_types: dict[str, str]) -> dict[str, ColumnType]:
     """The columns that --column declares; those of a call that it does not are numbers between --bounds."""
-    from dither.interfaces.cli.register import column_type, declared_columns
+    from dither.interfaces.cli.register import column_type, declared_columns, usual_format
     from dither.sql.statement import file_calls
 
     nulls = {} if options["nulls"] is None else dict.fromkeys(stored_types, options["nulls"])
@@ -122,10 +124,20 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
         raise InvalidArgument("column", left[0], wanted)
     for place, name in enumerate(dict.fromkeys(left)):
         lower, upper = options["bounds"][min(place, len(options["bounds"]) - 1)]
-        payload = ":".join(["real", lower, upper, *([] if options["step"] is None else [options["step"]])])
-        said = written.get(name, written.get(""))
+        type_name = "date" if _is_day(lower) else "real"
+        payload = ":".join([type_name, lower, upper, *([] if options["step"] is None else [options["step"]])])
+        said = written.get(name, usual_format(written, type_name))
         columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
     return columns
+
+
+def _is_day(text: str) -> bool:
+    """Whether a bound is a date such as 2024-01-31."""
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return "-" in text[1:]
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:
