@@ -206,3 +206,10 @@ def test_dropping_needs_bounds_and_in_a_table_a_declaration():
         else:
             with pytest.raises(dt.InvalidArgument, match="declare nulls there"):
                 session.ask(dt.Sum("v", nulls="drop"), epsilon=1.0)
+
+
+def test_whole_numbers_are_the_categories_that_are_written_like_them():
+    """Entry by entry: 4 is "4"; truth values and floats are not."""
+    asked = {"categories": ["1", "4"], "epsilon": 200.0}
+    assert tuple(dt.histogram(np.array([1, 4, 4, 7] * 50), **asked).value) == (50, 100, 50)
+    assert tuple(dt.histogram([1, "4", True, 4.0, None] * 50, **asked).value) == (50, 50, 150)
