@@ -19,8 +19,8 @@ from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import FITTED_FIRST, Statistic
 
-FINE_STEPS = 36
-"""Variances are released in steps of at most 2**-36 of the squared width of the bounds."""
+FINE_STEPS = 60
+"""Variances are released in steps of at most 2**-60 of the squared width of the bounds."""
 
 
 @dataclass(frozen=True)
