@@ -20,6 +20,7 @@ def answer(query: Query[V, B, D], data: D, options: Options) -> Release[V, B]:
     """The answer to a query about data in memory."""
     if not isinstance(query, Query):
         raise no_query(query)
+    query = query.settled(options.mechanism)
     facts = query.shape(data)
     plan = query.plan(facts, options)
     with plan.opened() as run:
@@ -38,6 +39,7 @@ def released(plan: Plan, result: Result, group: dict[str, GroupKey] | None = Non
         mechanism=plan.mechanism,
         noise=plan.noise,
         missing=plan.missing,
+        clamped=plan.clamped,
         labels=plan.labels if result.labels is None else result.labels,
         reason=result.reason,
         group=group,

@@ -121,8 +121,9 @@ def median(
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.
-    nulls: what a missing value (NaN) counts as: "lower" (default), "upper" or a number; public.  "drop" leaves its
-        record out; how many are left is then private, which costs accuracy and needs bounds.
+    nulls: what a missing value (NaN) counts as: "lower", "upper" or a number; public.  "drop" leaves its record out;
+        how many are left is then private.  None: "drop" where that is proved and costs little, else "lower"; the
+        release says which.  A type that can't hold missing values has nothing to leave out.
 
     >>> import numpy as np
     >>> pay = np.linspace(20_000, 120_000, 10_001)

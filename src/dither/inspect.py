@@ -98,6 +98,8 @@ def value(
     >>> value(dt.Sum("pay"), session, where="pay > 10"), value(dt.Sum("pay"), session, by="flag")
     (110, {(False,): 20, (True,): 100})
     """
+    if isinstance(query, Query) and not hasattr(data, "_inspected_groups"):
+        query = query.settled("auto")
     statistic, groups = _groups(query, data, where, by)
     function = query.function_of(statistic)
     values = {key: function(_value(statistic, records)) for key, records in groups.items()}

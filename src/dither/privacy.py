@@ -23,6 +23,9 @@ FILTERS: tuple[FilterName, ...] = get_args(FilterName)
 RHO_DIGITS = 24
 """Every rho is rounded up to so many decimal places."""
 
+LEFT_OUT = "drop"
+"""The null policy that leaves a record out; the number of records left is then private."""
+
 
 class Neighbours(enum.Enum):
     """Which pairs of datasets a guarantee compares."""

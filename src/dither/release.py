@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.plain import Json, plain, unchanged
-from dither.privacy import Loss, Neighbours
+from dither.privacy import LEFT_OUT, Loss, Neighbours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,9 @@ MaybeNone: TypeAlias = Any
 Released: TypeAlias = Any
 """A released value of any query: a number, a text, a date, or a tuple of them."""
 Counted: TypeAlias = "int | float | str | datetime.date | tuple[Counted, ...] | None"
-"""What missing records count as: a number or a date, as a text where it comes from JSON; or one for each column."""
+"""What missing records count as: a number or a date, as a text where it comes from JSON; or one for each column.
+
+``LEFT_OUT`` where they are left out."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ class Release(Generic[V_co, B_co]):
     """A private answer.
 
     ``interval`` covers the statistic of the (clamped) records with probability ``confidence``; ``loss`` is all
-    that was spent, interval included; ``missing`` is the public value that missing records count as.
+    that was spent, interval included; ``missing`` is the public value that missing records count as ("drop": they are
+    left out); ``clamped`` are the public bounds to which values outside are clamped, of several columns a pair each.
 
     Checkers know what is in it: ``Release[float, tuple[float, float]]`` has a number and an interval of two.
     """
@@ -108,6 +111,7 @@ class Release(Generic[V_co, B_co]):
     """The charge of the ledger whose release this was computed from, at no loss of its own; None: from the records.
 
     A server tells an analyst its place in their own history, and 0 where somebody else paid for it."""
+    clamped: Counted = None
 
     clamped_to: ClampedTo | None = None
     """Where no bounds were known: those that were found, which the answer and its interval are about."""
@@ -151,6 +155,7 @@ class Release(Generic[V_co, B_co]):
             "calibration": self.mechanism,
             "noise": self.noise,
             "missing": plain(self.missing, unchanged),
+            **({} if self.clamped is None else {"clamped": plain(self.clamped, unchanged)}),
             "labels": plain(self.labels, unchanged),
             **({} if self.alias is None else {"alias": self.alias}),
             **({} if self.group is None else {"group": plain(self.group, unchanged)}),
@@ -174,6 +179,7 @@ class Release(Generic[V_co, B_co]):
             mechanism=payload["mechanism"] if "mechanism" in payload else payload["calibration"],
             noise=payload["noise"],
             missing=_tupled(payload["missing"]),
+            clamped=_tupled(payload.get("clamped")),
             labels=_tupled(payload["labels"]),
             reason=payload.get("reason"),
             alias=payload.get("alias"),
@@ -229,13 +235,13 @@ class Release(Generic[V_co, B_co]):
         return f"<Release {self._summary()}, {self.mechanism}{self._notes()}>"
 
     def _notes(self) -> str:
-        return f"{self._clamped()}{self._missing()}{self._derived()}{self._claim()}"
+        return f"{self._clamped()}{self._reading()}{self._derived()}{self._claim()}"
 
     def _clamped(self) -> str:
         return "" if self.clamped_to is None else f"; {self.clamped_to}"
 
-    def _missing(self) -> str:
-        return "" if self.missing is None else f"; missing values count as {formatted_all(self.missing)}"
+    def _reading(self) -> str:
+        return "".join(f"; {one}" for one in readings([self]))
 
     def _derived(self) -> str:
         return "" if self.derived_from is None else f"; {derived_text(self.derived_from)}"
@@ -345,9 +351,7 @@ class Releases(list[Release[V, B]], Generic[V, B]):
             + "</tr>"
             for row in self.rows()
         )
-        missing = ", ".join(sorted({formatted_all(one.missing) for one in self if one.missing is not None}))
-        counted = f"; missing values count as {missing}" if missing else ""
-        note = f"privacy loss {self.loss}{_interval_level(self)}{counted}"
+        note = "; ".join([f"privacy loss {self.loss}{_interval_level(self)}", *readings(self)])
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:
@@ -402,6 +406,41 @@ def _key_text(release: Release) -> str:
 
 def _tupled(value: Json) -> Released:
     return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
+
+
+def readings(releases: Iterable[Release]) -> list[str]:
+    """In words, what became of missing values and of those outside the bounds: the declared reading."""
+    listed = list(releases)
+    counted = sorted({formatted_all(one.missing) for one in listed if one.missing not in (None, LEFT_OUT)})
+    words = ["missing values are left out"] if any(one.missing == LEFT_OUT for one in listed) else []
+    if counted:
+        words.append(f"missing values count as {', '.join(counted)}")
+    pairs = [pair for one in listed for pair in _pairs(one.clamped)]
+    if pairs:
+        ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
+        words.append(f"values outside {', '.join(ends)} are clamped")
+    return words
+
+
+def _shortly(end: Hashable) -> str:
+    """A declared bound: whole where it is."""
+    if isinstance(end, (int, float)) and not isinstance(end, bool) and abs(end) >= _LONG:
+        return f"{float(end):.6g}"
+    return formatted(int(end) if isinstance(end, float) and end.is_integer() else end)
+
+
+_LONG = 1e15
+"""Bounds from here on are written with an exponent."""
+
+
+def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:
+    """Bounds of one column, or of each of several."""
+    if not isinstance(clamped, tuple):
+        return []
+    if isinstance(clamped[0], tuple):
+        return [pair for one in clamped for pair in _pairs(one)]
+    low, high = clamped
+    return [(low, high)]
 
 
 def derived_text(entry: int) -> str:

@@ -114,7 +114,9 @@ def test_answers_are_dates_or_datetimes_like_the_bounds(zone):
     release = dt.median(noon, bounds=bounds, epsilon=50.0)
     assert release.value == noon[0]
     assert release.interval[0] <= noon[0] <= release.interval[1]
-    assert release.missing == bounds[0]
+    assert release.missing == "drop"
+    assert release.clamped == bounds
+    assert dt.median(noon, bounds=bounds, nulls="lower", epsilon=50.0).missing == bounds[0]
     dates = (datetime.date(2019, 1, 1), datetime.date(2022, 1, 1))
     for query in (dt.median, dt.minimum, dt.maximum, dt.mean):
         release = query([datetime.date(2020, 6, 15)] * 400, bounds=dates, epsilon=100.0)

@@ -96,7 +96,7 @@ def test_missing_values_follow_the_public_policy():
     release = dt.median(gone, bounds=(0, 10), epsilon=5.0, nulls=7)
     assert release.value == pytest.approx(7, abs=1e-6)
     assert "missing values count as 7" in repr(release)
-    assert "missing values count as 0" in repr(dt.median(PAY, bounds=BOUNDS, epsilon=1.0))
+    assert "missing values are left out" in repr(dt.median(PAY, bounds=BOUNDS, epsilon=1.0))
 
 
 @pytest.mark.parametrize(
@@ -174,6 +174,7 @@ def test_releases_show_no_private_numbers():
         "calibration",
         "noise",
         "missing",
+        "clamped",
         "labels",
         "reason",
     }
@@ -207,7 +208,7 @@ def test_groups_have_pictures_whatever_is_asked():
     axes = mixed.plot()
     assert len(axes.figure.axes) == 2
     assert plt.gcf() is axes.figure
-    assert "95% intervals; missing values count as 0" in mixed._repr_html_()
+    assert "95% intervals; missing values are left out; values outside 0 to 200 are clamped" in mixed._repr_html_()
     later = session.ask(dt.Median("day"), where="day >= '1998-01-02' AND NOT flag", epsilon=5.0)
     assert later.query == "median of day where (day >= '1998-01-02') AND (NOT (flag = true))"
     assert later.plot().get_title(loc="left").startswith(later.query)

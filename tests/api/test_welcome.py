@@ -30,7 +30,11 @@ def session():
 
 def test_printing_a_release_tells_what_missing_values_count_as():
     """The public default is visible where people look first."""
-    assert str(dt.median(PAY, bounds=(0, 600_000), epsilon=1.0)).endswith("; missing values count as 0")
+    clamped = "; values outside 0 to 600,000 are clamped"
+    printed = str(dt.median(PAY, bounds=(0, 600_000), epsilon=1.0))
+    assert printed.endswith(f"; missing values are left out{clamped}")
+    lower = str(dt.median(PAY, bounds=(0, 600_000), nulls="lower", epsilon=1.0))
+    assert lower.endswith(f"; missing values count as 0{clamped}")
     assert "missing" not in str(dt.count(np.array([True, False]), epsilon=1.0))
 
 
@@ -61,7 +65,7 @@ def test_a_quote_without_a_interval_has_none():
     schema = dt.Schema("pay.csv", {"pay": dt.Real(0, 600_000)}, rows=3_000)
     assert dt.quote(dt.Median("pay"), schema, epsilon=1.0).half_width is None
     assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0, confidence=None).half_width is None
-    assert dt.quote(dt.Mean("pay"), schema, epsilon=1.0).half_width > 0
+    assert dt.quote(dt.Mean("pay", nulls="lower"), schema, epsilon=1.0).half_width > 0
     several = dt.quote(
         dt.Quantiles("pay", q=[0.25, 0.5]), schema, epsilon=1.0, prior=dt.Lognormal(median=6e4, sigma=0.6)
     )

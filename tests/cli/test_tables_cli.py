@@ -56,6 +56,9 @@ def run(folder, *words, typed=None):
     return Done(done.exit_code, done.stdout, done.stderr)
 
 
+LOUD = ("--epsilon", "50")
+
+
 def run_installed(folder, *words):
     """Run the installed command as a person would."""
     return subprocess.run([DITHER, *words], capture_output=True, text=True, cwd=folder, check=False, timeout=120)
@@ -140,6 +143,29 @@ def test_answers_in_tables_and_pictures(folder):
     assert "[bold]day (median of hired where year = 2012)" in done.stdout
     assert "2012-0" in done.stdout
     assert (folder / "answer.png").stat().st_size > 5_000
+
+
+def test_priors_are_declared_by_register(folder):
+    """Quotes are then estimates; what is no prior is refused with the forms of one."""
+    words = ("register", "data/pay.csv", "-o", "p.toml", *COLUMNS, "--rows", "2000", "--epsilon", "1")
+    assert run(folder, *words, "--prior", "total_pay=lognormal:60000:0.5").returncode == 0
+    assert load_schema(folder / "p.toml").priors["total_pay"] == {"kind": "lognormal", "median": 60000, "sigma": 0.5}
+    [quoted] = payload_of(folder, "quote", "p.toml", "median(total_pay)", "--epsilon", "1")["quotes"]
+    assert quoted["kind"] == "estimate"
+    for spec, words_of_it in (("total_pay=lognorm:1:2", "lognormal:median:sigma"), ("name=normal:1:2", "--column")):
+        done = run(folder, *words, "--force", "--prior", spec)
+        assert done.returncode == 2
+        assert words_of_it in done.stderr
+
+
+def test_dates_as_bounds_of_a_file(folder):
+    """ISO dates, and dates in a format for all columns."""
+    found = payload_of(folder, "ask", "data/pay.csv", "median(hired)", "--bounds", "2012-01-01", "2013-01-01", *LOUD)
+    assert found["releases"][0]["value"].startswith("2012-0")
+    assert found["releases"][0]["clamped"] == ["2012-01-01", "2013-01-01"]
+    (folder / "days.csv").write_text("day\n" + "31/3/11\n" * 200)
+    words = ("ask", "days.csv", "median(day)", "--bounds", "2011-01-01", "2012-01-01", "--format", "%d/%m/%y", *LOUD)
+    assert payload_of(folder, *words)["releases"][0]["value"] == "2011-03-31"
 
 
 def test_a_draft_without_flags_decides_nothing(folder):

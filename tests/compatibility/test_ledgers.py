@@ -23,6 +23,8 @@ REFUSED_NOW = {}
 """Statements that were answered by 0.1.0 and are refused on purpose since, with the reason."""
 ANSWERED_NOW = {
     'session.sql("SELECT stddev(pay) FROM pay", epsilon=0.5)': "0.1.0 had no std; asked now, it is charged",
+    'session.ask(dt.Variance("pay"), epsilon=0.5, where="age > 40")': "variances of selections are proved now",
+    'session.ask(dt.Variance("visits"), epsilon=2)': "variances of people with several rows are proved now",
 }
 """Statements that were refused by 0.1.0 and are answered since, with the reason."""
 

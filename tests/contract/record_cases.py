@@ -71,7 +71,7 @@ def pick(items: Iterable[Item], key: object) -> Item:
 def real(nulls: Any = None) -> tuple[Any, Declared]:
     """The same column for the schema and for the oracle."""
     exact_nulls = Fraction(nulls) if isinstance(nulls, float) else nulls
-    return dt.Real(LOWER, UPPER, step=STEP, nulls=nulls), Declared(
+    return dt.Real(LOWER, UPPER, step=STEP, nulls="lower" if nulls is None else nulls), Declared(
         Fraction(LOWER), Fraction(UPPER), Fraction(STEP), exact_nulls
     )
 
@@ -90,13 +90,19 @@ BY_HAND: tuple[Asked, ...] = (
     Asked("Maximum", dt.Maximum, oracle.quantile(Fraction(1))),
     Asked("IQR", dt.IQR, oracle.iqr, least=2),
     Asked("TrimmedMean", lambda name: dt.TrimmedMean(name, trim=_FIFTH), oracle.trimmed_mean(_FIFTH), private=False),
-    Asked("Variance", dt.Variance, oracle.variance(0), private=False, dates=False),
-    Asked("Variance", lambda name: dt.Variance(name, ddof=1), oracle.variance(1), private=False, dates=False, least=2),
+    Asked("Variance", dt.Variance, oracle.variance(0), tolerance=2 * FINE, dates=False),
+    Asked(
+        "Variance",
+        lambda name: dt.Variance(name, ddof=1),
+        oracle.variance(1),
+        tolerance=2 * FINE,
+        dates=False,
+        least=2,
+    ),
     Asked(
         "OrderStatistic",
         lambda name: dt.OrderStatistic(name, rank=2),
-        lambda steps, declared, private: declared.step * steps[1],
-        private=False,
+        lambda steps, declared, private: declared.step * oracle.at(steps, 2, declared),
         least=2,
     ),
     Asked(

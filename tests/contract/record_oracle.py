@@ -143,6 +143,8 @@ def variance(ddof: int) -> Callable[[list[int], Declared, bool], Fraction]:
     """The mean squared distance from the mean."""
 
     def truth(steps: list[int], declared: Declared, private: bool) -> Fraction:
+        if private and len(steps) <= ddof:
+            return Fraction(0)
         middle = Fraction(sum(steps), len(steps))
         return declared.step**2 * sum((one - middle) ** 2 for one in steps) / (len(steps) - ddof)
 

@@ -322,11 +322,11 @@ _DAYS = [
     datetime.date(1970, 2, 1),
 ]
 _TIMES = [None if one is None else datetime.datetime.combine(one, datetime.time(23, 59, 59)) for one in _DAYS]
-_WHOLE = (dt.Integer(LOWER, UPPER), Declared(Fraction(LOWER), Fraction(UPPER), Fraction(1)))
-_WIDE = (dt.Integer(-(2**51), 2**51), Declared(Fraction(-(2**51)), Fraction(2**51), Fraction(1)))
-_CENTS = (dt.Decimal(LOWER, UPPER), Declared(Fraction(LOWER), Fraction(UPPER), Fraction(1, 100)))
-_CALENDAR = (dt.Date("1970-01-01", "1970-04-11"), Declared(Fraction(0), Fraction(100), Fraction(1)))
-_FLAGS = (dt.Boolean(), Declared(Fraction(0), Fraction(1), Fraction(1)))
+_WHOLE = (dt.Integer(LOWER, UPPER, nulls="lower"), Declared(Fraction(LOWER), Fraction(UPPER), Fraction(1)))
+_WIDE = (dt.Integer(-(2**51), 2**51, nulls="lower"), Declared(Fraction(-(2**51)), Fraction(2**51), Fraction(1)))
+_CENTS = (dt.Decimal(LOWER, UPPER, nulls="lower"), Declared(Fraction(LOWER), Fraction(UPPER), Fraction(1, 100)))
+_CALENDAR = (dt.Date("1970-01-01", "1970-04-11", nulls="lower"), Declared(Fraction(0), Fraction(100), Fraction(1)))
+_FLAGS = (dt.Boolean(nulls=False), Declared(Fraction(0), Fraction(1), Fraction(1)))
 TYPES = {
     "float32": (pa.float32(), _singles([*ODD[:4], 3e38, 1e-45, 0.1, *ODD[9:15], 10.3]), real()),
     "int64": (pa.int64(), [None, _BIG, -_BIG - 1, 2**53 + 1, 0, 1, 2, 10, 11, -3], _WHOLE),

@@ -382,10 +382,10 @@ def test_an_entry_of_a_list_or_of_objects_is_read_by_itself(entry):
         warnings.simplefilter("error")
         for array in ([*BASE, entry], (*BASE, entry), untyped, pd.Series(untyped, dtype=object)):
             for one in (QUESTIONS[0], QUESTIONS[2], QUESTIONS[7]):
-                query = type(one.query("v"))(bounds=(LOWER, UPPER), step=STEP, **trim(one))
+                query = type(one.query("v"))(bounds=(LOWER, UPPER), step=STEP, nulls="lower", **trim(one))
                 assert dt.inspect.value(query, array) == oracle.plain(one.truth(steps, declared, False)), one.name
             edges = [-2.0, 0.0, 1.0, 10.0]
-            found = dt.inspect.value(dt.Histogram(edges=edges), array)
+            found = dt.inspect.value(dt.Histogram(edges=edges, nulls="lower"), array)
             assert found == oracle.bins(records, edges, declared)
 
 
@@ -423,10 +423,12 @@ def test_typed_arrays(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for one in (QUESTIONS[0], QUESTIONS[2], QUESTIONS[7]):
-            query = type(one.query("v"))(bounds=(LOWER, UPPER), step=STEP, **trim(one))
+            query = type(one.query("v"))(bounds=(LOWER, UPPER), step=STEP, nulls="lower", **trim(one))
             assert dt.inspect.value(query, array) == oracle.plain(one.truth(steps, declared, False)), one.name
         edges = [-2.0, 0.0, 1.0, 10.0]
-        assert dt.inspect.value(dt.Histogram(edges=edges), array) == oracle.bins(records, edges, declared)
+        assert dt.inspect.value(dt.Histogram(edges=edges, nulls="lower"), array) == oracle.bins(
+            records, edges, declared
+        )
 
 
 @pytest.mark.parametrize("huge", ["1e4000", "-1e4000", "1e-4000"])
@@ -438,15 +440,17 @@ def test_numbers_beyond_doubles(huge):
     records = [*BASE, 0.0 if "-4000" in huge else INF if huge[0] == "1" else -INF]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        total = dt.inspect.value(dt.Sum(bounds=(LOWER, UPPER), step=STEP), array)
+        total = dt.inspect.value(dt.Sum(bounds=(LOWER, UPPER), step=STEP, nulls="lower"), array)
         assert total == oracle.plain(declared.step * sum(declared.read(records)))
         edges = [-2.0, 0.0, 1.0, 10.0]
-        assert dt.inspect.value(dt.Histogram(edges=edges), array) == oracle.bins(records, edges, declared)
+        assert dt.inspect.value(dt.Histogram(edges=edges, nulls="lower"), array) == oracle.bins(
+            records, edges, declared
+        )
 
 
 # --- ends of types that Arrow does not have ---------------------------------------------------------------
 
-CALENDAR = dt.Date("1970-01-01", "1970-04-11")
+CALENDAR = dt.Date("1970-01-01", "1970-04-11", nulls="lower")
 DAYS = {"infinity": 100, "-infinity": 0, "1970-02-01": 31, "1970-04-12": 100, "0001-01-01": 0, "9999-12-31": 100}
 
 
@@ -547,7 +551,7 @@ def test_whole_numbers_of_128_bits(place):
         connection.execute("CREATE TABLE whole (h hugeint, u uhugeint)")
         connection.execute(f"INSERT INTO whole VALUES ({most}, {2**128 - 1}), (-{most}, 0), (3, 3), (NULL, NULL)")
     with asked(
-        {"source": str(file), "table": "whole"}, dict.fromkeys("hu", dt.Integer(LOWER, UPPER)), rows=4
+        {"source": str(file), "table": "whole"}, dict.fromkeys("hu", dt.Integer(LOWER, UPPER, nulls="lower")), rows=4
     ) as session:
         assert dt.inspect.value(dt.Sum("h"), session) == 10 - 2 + 3 - 2
         assert dt.inspect.value(dt.Sum("u"), session) == 10 + 0 + 3 - 2

@@ -38,6 +38,7 @@ from dither.statistics.centre_of_attention import ShortestMiddle
 from dither.statistics.levels import ByLevel
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
+from dither.statistics.unknown_spread import FilteredVariance
 
 ROOT = Path(__file__).parents[2]
 GRID = Grid(Fraction(1), 0, 100)
@@ -71,6 +72,8 @@ STATISTICS = {
     "SharedRank": SHARE,
     "FilteredTotal": unknown_size.FilteredTotal(10, GRID, COME_OR_GO),
     "FilteredMean": unknown_size.FilteredMean(GRID, COME_OR_GO),
+    "FilteredVariance": FilteredVariance(GRID, 0, COME_OR_GO),
+    "PaddedRank": order.PaddedRank(2, 5, GRID, neighbours=COME_OR_GO),
     "SharedRankDifference": unknown_size.SharedRankDifference(SHARE, SHARE, GRID, COME_OR_GO),
     "OfPeople": for_people(unknown_size.FilteredMean(GRID, COME_OR_GO), 3),
     "OfPeople, total": for_people(unknown_size.FilteredTotal(10, GRID, COME_OR_GO), 3),
@@ -119,6 +122,8 @@ SERVED = {
     "SharedRank": [*DRAWN, *TESTS, "largest_local"],
     "FilteredTotal": WORST_CASE,
     "FilteredMean": [*FITTED, *TESTS, "noisy_count"],
+    "FilteredVariance": [*FITTED, *TESTS],
+    "PaddedRank": [*DRAWN, *TESTS, "largest_local"],
     "SharedRankDifference": [*FITTED, *TESTS],
     "OfPeople": [*FITTED, *TESTS, "noisy_count"],
     "OfPeople, total": WORST_CASE,

@@ -150,7 +150,7 @@ def test_floors_of_quotes():
     for query in (dt.Median("pay"), dt.Maximum("pay"), dt.Sum("pay"), dt.Mean("pay"), dt.IQR("pay")):
         quoted = dt.quote(query, schema, epsilon=0.5, prior=dt.Normal(400, 100))
         assert quoted.floor is None or 0 < quoted.floor <= min(quoted.alternatives.values())
-    total = dt.quote(dt.Sum("pay"), schema, epsilon=1, prior=dt.Uniform(0, 1000))
+    total = dt.quote(dt.Sum("pay", nulls="lower"), schema, epsilon=1, prior=dt.Uniform(0, 1000))
     assert 900 / (1 + math.e) < total.floor <= 1000 / (1 + math.e)
     assert ", floor 26" in str(total)
     assert dt.Quote.from_dict(json.loads(json.dumps(total.to_dict()))) == total

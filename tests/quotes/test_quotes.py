@@ -141,10 +141,20 @@ def test_worst_case_noise_is_quoted_exactly():
 
 def test_means_are_quoted_in_closed_form():
     """Scale (hi - lo) / (n eps), far from the bounds."""
-    quote = dt.quote(dt.Mean("pay"), SCHEMA, epsilon=1.0)
+    quote = dt.quote(dt.Mean("pay", nulls="lower"), SCHEMA, epsilon=1.0)
     assert quote.kind == "upper bound"
     assert quote.expected_error == pytest.approx(600_000 / ROWS, rel=1e-6)
     assert quote.bound == pytest.approx(600_000 / ROWS * math.log(20), rel=1e-6)
+
+
+def test_a_mean_without_its_missing_values_is_quoted_as_if_none_were():
+    """The number of rows is public; that nothing is missing is assumed, and said."""
+    quote = dt.quote(dt.Mean("pay"), SCHEMA, epsilon=1.0)
+    assert quote.kind == "upper bound"
+    assert quote.assumptions == (f"assuming that no value is missing: {ROWS:,} records",)
+    assert 600_000 / ROWS < quote.expected_error < 10 * 600_000 / ROWS
+    filtered = dt.quote(dt.Mean("pay"), SCHEMA, epsilon=1.0, where="year = 2014")
+    assert filtered.expected_error > 100_000
 
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
@@ -386,7 +396,7 @@ def test_the_least_epsilon_reaches_the_target_and_less_does_not(of):
 
 def test_the_least_epsilon_of_a_mean_needs_no_prior():
     """Scale (hi - lo) / (n eps)."""
-    quote = dt.least_epsilon(dt.Mean("pay"), SCHEMA, target_error=100)
+    quote = dt.least_epsilon(dt.Mean("pay", nulls="lower"), SCHEMA, target_error=100)
     assert quote.loss.epsilon == pytest.approx(600_000 / ROWS / 100, rel=0.02)
 
 
@@ -429,7 +439,7 @@ def test_a_query_whose_error_is_not_known_says_so():
         (lambda: dt.quote(dt.Median("pay"), PRIVATE, epsilon=1, prior=PRIOR), "rows"),
         (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior=PRIOR, where="year = 2014"), "rows"),
         (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior=PRIOR, rows=ROWS + 1), "rows"),
-        (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, prior=PRIOR, rows=ROWS - 1), "rows"),
+        (lambda: dt.quote(dt.Median("pay", nulls="lower"), SCHEMA, epsilon=1, prior=PRIOR, rows=ROWS - 1), "rows"),
         (lambda: dt.quote(dt.Median("pay"), SCHEMA, epsilon=1, by="year", rows=0), "rows"),
         (lambda: dt.quote(dt.Median("salary"), SCHEMA, epsilon=1), "column"),
         (lambda: dt.quote([], SCHEMA, epsilon=1), "query"),

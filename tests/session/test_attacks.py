@@ -109,7 +109,7 @@ def test_declared_names_must_be_storable():
 def test_missing_values_of_questions_with_their_own_bounds():
     """What a missing value counts as is cut to the bounds; names for it work where numbers do."""
     table = pa.table({"p": [None, None, 3.0]})
-    opened = dt.open(table, columns={"p": dt.Real(0, 10, step=1)}, rows=3, budget=BUDGET)
+    opened = dt.open(table, columns={"p": dt.Real(0, 10, step=1, nulls="lower")}, rows=3, budget=BUDGET)
     options = {"epsilon": SURE, "confidence": None}
     assert opened.ask(dt.Sum("p", bounds=(2, 5)), **options).value == 7
     assert list(opened.ask(dt.Histogram("p", edges=[0, 2, 5], nulls="upper"), **options).value) == [0, 3]

@@ -56,17 +56,18 @@ JOBS = [
 FLAGS = [True, False, None, True, True, False, True, None, False, False, True, True, None, False, True, True]
 EDGES = [0, 10, 20, 50, 100]
 COLUMNS = {
-    "x": dt.Real(0, 100),
+    "x": dt.Real(0, 100, nulls="lower"),
+    "silent": dt.Real(0, 100),
     "dropped": dt.Real(0, 100, nulls="drop"),
     "job": dt.Category(["clerk", "nurse", "pilot"]),
-    "flag": dt.Boolean(),
+    "flag": dt.Boolean(nulls=False),
     "usual": dt.Boolean(nulls=True),
 }
 
 
 def table():
     """Odd records too: beyond the bounds, missing, no number, no declared category."""
-    return {"x": NUMBERS, "dropped": NUMBERS, "job": JOBS, "flag": FLAGS, "usual": FLAGS}
+    return {"x": NUMBERS, "silent": NUMBERS, "dropped": NUMBERS, "job": JOBS, "flag": FLAGS, "usual": FLAGS}
 
 
 def opened(**options):
@@ -101,11 +102,12 @@ FREE_NUMBERS = {
         "{c} >= 20",
         "{c} >= 20 OR ({c} >= 10 AND {c} < 20)",
     },
+    "silent": {"{c} >= 10 AND {c} < 20", "{c} < 10", "NOT ({c} >= 10)", "{c} >= 50"},
     "dropped": {"{c} >= 10 AND {c} < 20", "{c} < 10", "NOT ({c} >= 10)", "NOT ({c} >= 10 AND {c} < 20)", "{c} < 50"},
 }
 
 
-@pytest.mark.parametrize("column", ["x", "dropped"])
+@pytest.mark.parametrize("column", ["x", "silent", "dropped"])
 def test_whatever_is_free_is_what_reading_would_have_counted(column, silent):
     """Every condition on a column of numbers: a free answer is the count of the filter, odd records included."""
     session, reading = opened(), opened()
@@ -206,7 +208,8 @@ def test_filters_of_the_histogram_must_be_those_of_the_count(silent):
 
 def test_the_interval_is_that_of_the_sum_of_the_noise():
     """Of so many bins of the histogram's scale; with a public number of rows of the smaller side."""
-    session = dt.open({"x": [1.0, 12.0, 30.0] * 100}, columns={"x": dt.Real(0, 100)}, budget=dt.Budget(9), rows=300)
+    columns = {"x": dt.Real(0, 100, nulls="lower")}
+    session = dt.open({"x": [1.0, 12.0, 30.0] * 100}, columns=columns, budget=dt.Budget(9), rows=300)
     histogram = session.ask(dt.Histogram("x", edges=EDGES), epsilon=0.5, confidence=None)
     scale = session.plan(dt.Histogram("x", edges=EDGES), epsilon=0.5).released_by.unit
     assert Fraction(39, 10) < scale < Fraction(41, 10)

@@ -449,7 +449,7 @@ def test_every_query_is_planned_once(session, monkeypatch):
 def test_all_or_nothing(session):
     """A query that is not proved, or a price that does not fit, leaves the budget as it was."""
     for text in (
-        "SELECT median(pay), variance(pay) FROM payroll WHERE year = 2012",
+        "SELECT median(pay), trimmed_mean(pay) FROM payroll WHERE year = 2012",
         "SELECT median(pay), median(job) FROM payroll",
         "SELECT median(pay), histogram(pay) FROM payroll",
         "SELECT median(pay) FROM payroll GROUP BY pay",

@@ -162,6 +162,10 @@ Errors = Annotated[Read, Accepts(_ERRORS)]
 """The error of one number, or of each of several, one at least; None: not known."""
 Counted = Annotated[Read, Accepts(_or_several(SCALAR | None) | None)]
 """What missing records count as: a number or a date, or one for each column."""
+_ENDS = followed(listed(SCALAR, 2, 2), list)
+_CLAMPED = either(lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_ENDS, 1), _ENDS)
+Clamped = Annotated[Read, Accepts(_CLAMPED | None)]
+"""The bounds to which values outside are clamped: two ends, or two for each column."""
 Keys = Annotated[dict[str, Read], Accepts(by_name(SCALAR | None, 1_000, "keys"))]
 """The key of a group."""
 Names = Annotated[list[str], Accepts(names(MOST_VALUES))]
@@ -246,6 +250,7 @@ class ReleaseAnswer(LossAnswer):
     calibration: str
     noise: str | None
     missing: Counted
+    clamped: Clamped = None
     labels: Names | None
     group: Keys | None = None
     reason: str | None = None
@@ -504,6 +509,8 @@ class DatasetAnswer(DatasetSummary):
     step: Finite | None = None
     unit: str | None = None
     rows_per_unit: Whole | None = None
+    version: Whole | None = None
+    """Of the schema file: 1 counts missing values as the lower bound where nothing is declared."""
     columns: Annotated[dict[str, Read], Accepts(by_name(Public, 100_000, "columns"))] | None = None
     priors: Annotated[dict[str, Read], Accepts(by_name(Public, 100_000, "priors"))] | None = None
     kinds: Annotated[dict[str, list[str]], Accepts(by_name(Names, 10_000, "queries"))] | None = None

@@ -31,6 +31,7 @@ from dither.queries.wire import to_json
 from dither.quotes.quote import LEVEL, Quote, Quotes
 from dither.release import B, Release, Releases, V
 from dither.session.account import Account, Spend
+from dither.sql.select import is_select, selecting
 
 if TYPE_CHECKING:
     import socket
@@ -162,8 +163,14 @@ class RemoteSession:
     def ask(
         self, query: Sequence[Query], *, by: Names | None = None, **options: Unpack[RemoteSeveralOptions]
     ) -> Releases: ...
-    def ask(self, query: Query | Sequence[Query], *, by: Names | None = None, **options: Given) -> Release | Releases:
+    @overload
+    def ask(self, query: str, *, by: Names | None = None, **options: Unpack[RemoteSeveralOptions]) -> Answered: ...
+    def ask(
+        self, query: Query | Sequence[Query] | str, *, by: Names | None = None, **options: Given
+    ) -> Release | Releases:
         """Ask one query or program, or several at once; options as for a local session, and ``dataset``."""
+        if isinstance(query, str):
+            return self._called(query, by=by, **options)
         payload: JsonObject = {"query": _queries_json(query)}
         if by is not None:
             payload["by"] = by if isinstance(by, str) else list(by)
@@ -173,6 +180,16 @@ class RemoteSession:
         if len(answered) % max(1, len(asked)) or (by is None and len(answered) != len(asked)):
             raise self._unreadable(f"releases must be one for each query, and {len(asked)} were asked")
         return answered[0] if isinstance(query, Query) and by is None else answered
+
+    def _called(
+        self, calls: str, *, by: Names | None, where: str | None = None, **options: Given
+    ) -> Release | Releases:
+        """Ask a text of calls: a server reads it as the list of a SELECT."""
+        if is_select(calls):
+            raise InvalidArgument("query", calls, "is SQL: ask it with session.sql(...)")
+        keys = [] if by is None else [by] if isinstance(by, str) else list(by)
+        name = str(options.get("dataset") or self.schema["name"])
+        return self.sql(selecting(calls, name, where, keys), **options)
 
     def sql(self, text: str, **options: Unpack[RemoteSqlOptions]) -> Answered:
         """Ask in SQL; one release, or ``Releases`` where several queries or groups are asked for."""
@@ -626,5 +643,5 @@ def _prior_json(prior: Prior | GraphPrior) -> JsonObject:
 
 def _finite(payload: JsonObject) -> JsonObject:
     """A release with its infinite numbers back.  A single answer is finite: a text is a category or a date."""
-    numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing")
+    numbers = () if isinstance(payload["value"], str) else ("value", "interval", "missing", "clamped")
     return {key: with_infinities(value) if key in numbers else value for key, value in payload.items()}

@@ -250,7 +250,12 @@ class GaussianMixture(KMeans):
 def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:
     declared = schema.column(name, "columns")
     if not isinstance(declared, Measured) or declared.type_name in ("date", "boolean") or declared.drops_nulls:
-        raise InvalidArgument("columns", name, "must be columns of numbers whose missing values are not dropped")
+        raise InvalidArgument(
+            "columns",
+            name,
+            "must be columns of numbers whose missing values are not dropped: name them, columns=[...], in the shell "
+            "--columns A,B",
+        )
     low, high = declared.grid.ends
     return float(declared.grid.value(low)), float(declared.grid.value(high))
 

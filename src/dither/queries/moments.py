@@ -22,12 +22,13 @@ from dither.queries.query import Missing, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import Matrix, MatrixShape
 from dither.release import B_co, Released, V_co
-from dither.sources.column import Shape
+from dither.sources.column import Shape, Table, columns_of, complete_rows, only_columns, read_column
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
+from dither.sources.types import Measured
 from dither.statistics.moments import ColumnSums, CrossProduct, Moments
 from dither.statistics.statistic import Statistic, VectorStatistic
-from dither.typing import Columns, Interval
+from dither.typing import Columns, Interval, MechanismChoice
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -132,6 +133,23 @@ class _OfMoments(_Pair[V_co, B_co]):
 
     is_transformed = True
     has_y_square: ClassVar[bool] = True
+    default_drop = True
+
+    def shape(self, data: Columns) -> Shape:
+        shape = super().shape(data)
+        return shape.without_missing() if self.drops_nulls else shape
+
+    def table(self, data: Columns, shape: Shape) -> Table:
+        if not shape.dropped:
+            return super().table(data, shape)
+        columns = complete_rows(columns_of(only_columns(data, self.columns), count=shape.columns))
+        grids = self.grids(shape)
+        return Table([read_column(column, grid) for column, grid in zip(columns, grids, strict=True)])
+
+    def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
+        if not self.drops_with(mechanism):
+            return ()
+        return self.used or tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
 
     def resolve(self, shape: Shape) -> Moments:
         y, x = self.grids(shape)

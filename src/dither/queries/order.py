@@ -27,7 +27,7 @@ from dither.queries.unbounded import (
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
-from dither.statistics.order import RankedValue, RankedValues, rank_of
+from dither.statistics.order import PaddedRank, RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank
 from dither.typing import Interval, Intervals, NumberList, Numbers
@@ -45,9 +45,13 @@ MOST_TOGETHER = 10_000_000
 )
 @dataclass(frozen=True)
 class OrderStatistic(ColumnQuery[float, Interval]):
-    """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record."""
+    """The value at ``rank`` (1 is the smallest) of one bounded column; neighbours change one record.
+
+    Where the number of records is private (behind a filter, in groups) there may be fewer: then it is the upper bound.
+    """
 
     rank: int = field(default=1, kw_only=True)
+    default_drop = True
     noun: ClassVar[str] = "order statistic"
     dates = "dates"
 
@@ -62,9 +66,10 @@ class OrderStatistic(ColumnQuery[float, Interval]):
         return self.rank
 
     def statistic(self, shape: Shape, grid: Grid) -> Statistic:
+        rank, share = self.rank_among(shape.records), getattr(self, "share", None)
         if shape.private:
-            raise not_proved(self.name)
-        return RankedValue(self.rank_among(shape.records), shape.records, grid, getattr(self, "share", None))
+            return PaddedRank(rank, shape.records, grid, share, neighbours=shape.neighbours)
+        return RankedValue(rank, shape.records, grid, share)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Literal
 from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
-from dither.privacy import Loss, Neighbours, fraction_of_unit
+from dither.privacy import LEFT_OUT, Loss, Neighbours, fraction_of_unit
 from dither.release import ClampedTo, Counted, Released
 from dither.sources.grid import Grid
 
@@ -125,6 +125,10 @@ class Plan(ABC, Generic[R_contra]):
             """The public value that missing records count as."""
 
         @property
+        def clamped(self) -> Counted:
+            """The public bounds to which values outside are clamped."""
+
+        @property
         def labels(self) -> tuple[str, ...] | None:
             """The names of several values."""
 
@@ -145,7 +149,7 @@ class Plan(ABC, Generic[R_contra]):
             """True if it reads and runs on a public schedule of its own."""
 
     else:
-        missing = labels = claim = advice = derived_from = None
+        missing = clamped = labels = claim = advice = derived_from = None
         is_scheduled = False
 
     @property
@@ -180,6 +184,7 @@ class StatisticPlan(Plan[R_contra]):
     claim: str | None = None
     relation: Neighbours | None = None
     """Between which datasets, where these are others than the statistic's own: some of their records are left out."""
+    clamped: Counted = None
 
     @property
     def released_by(self) -> Prepared:
@@ -248,6 +253,10 @@ class WrappedPlan(Plan[R_contra]):
         return self.inner.missing
 
     @property
+    def clamped(self) -> Counted:
+        return self.inner.clamped
+
+    @property
     def labels(self) -> tuple[str, ...] | None:
         return self.inner.labels
 
@@ -308,7 +317,13 @@ class DatedPlan(WrappedPlan[R_contra]):
 
     @property
     def missing(self) -> Counted:
-        dates: Counted = self._dates(self.inner.missing)
+        missing = self.inner.missing
+        dates: Counted = missing if missing == LEFT_OUT else self._dates(missing)
+        return dates
+
+    @property
+    def clamped(self) -> Counted:
+        dates: Counted = self._dates(self.inner.clamped)
         return dates
 
     def run(self, records: R_contra) -> Result:

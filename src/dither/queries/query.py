@@ -24,9 +24,9 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import DatedPlan, Options, Plan, StatisticPlan, TransformedPlan
 from dither.queries.registry import dataclass_fields, entries, entry_of
-from dither.release import B_co, Release, Released, V_co
+from dither.release import B_co, Counted, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
-from dither.sources.grid import Grid
+from dither.sources.grid import BIT, Grid
 from dither.sources.moments import CalendarNumbers, moments_of, moments_shape
 from dither.sources.schema import Schema
 from dither.sources.types import DROP, Date, Measured
@@ -36,12 +36,13 @@ from dither.statistics.unknown_size import for_people
 if TYPE_CHECKING:
     from typing import Any, Never
 
+    from _typeshed import DataclassInstance
     from typing_extensions import TypeVar
 
     from dither.queries.tables import TableRecords
     from dither.sources.frames import ColumnLike
     from dither.sources.windows import EngineColumn
-    from dither.typing import Bounds, ColumnData, Confidence, Nulls, Number
+    from dither.typing import Bounds, ColumnData, Confidence, MechanismChoice, Nulls, Number
 
     D = TypeVar("D")
     D_contra = TypeVar("D_contra", contravariant=True, default=Never)
@@ -82,6 +83,11 @@ def not_proved(kind: str) -> NotProved:
         f"{kind}: not proved where the number of records is private (a filter, groups, a unit column, missing values "
         'that are dropped, or rows = "private"); nothing was read, nothing was charged'
     )
+
+
+def drop_not_declared(nulls: Nulls | None) -> InvalidArgument:
+    """The error for a query that leaves out what the schema of its table does not."""
+    return InvalidArgument("nulls", nulls, "a table leaves out what its schema says: declare nulls there")
 
 
 class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
@@ -153,7 +159,15 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
 
     kind = older_name("noun")
 
+    def settled(self, mechanism: MechanismChoice) -> Self:  # noqa: ARG002
+        """The query as it is asked of an array, with what is left out where nothing is said about missing values."""
+        return self
+
     # --- in a table ----------------------------------------------------------------------------------------
+
+    def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:  # noqa: ARG002
+        """The columns whose missing values it leaves out where the schema says nothing about them."""
+        return ()
 
     def bound(self, schema: Schema) -> Query:  # noqa: ARG002
         """The query with everything that a schema declares about its columns."""
@@ -238,10 +252,29 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
         def nulls(self) -> Nulls | None:
             """What a missing value counts as."""
 
+    else:
+        nulls = None
+
+    default_drop: ClassVar[bool] = False
+    """True if records without a value are left out where nothing is said about them (docs/decisions.md)."""
+    needs_public_count: ClassVar[tuple[str, ...]] = ()
+    """Mechanisms for which the number of records must be public: for these a missing value counts as something."""
+
+    def drops_with(self, mechanism: MechanismChoice) -> bool:
+        """Whether this query leaves out records without a value: because it says so, or because nothing is said."""
+        name = mechanism if isinstance(mechanism, str) else getattr(mechanism, "name", "")
+        by_default = self.default_drop and self.nulls is None and name not in self.needs_public_count
+        return by_default or self.drops_nulls
+
+    def settled(self, mechanism: MechanismChoice) -> Self:
+        if not self.drops_with(mechanism):
+            return self
+        return cast("Self", dataclasses.replace(cast("DataclassInstance", self), nulls=DROP))
+
     @property
-    def relation(self) -> Neighbours | None:
-        """Between which datasets the loss holds, where that is not what one step does to the statistic's records."""
-        return None
+    def drops_nulls(self) -> bool:
+        """True if records without a value are left out of an array: how many are left is then private."""
+        return isinstance(self.nulls, str) and self.nulls == DROP
 
     @abstractmethod
     def resolve(self, shape: S) -> Statistic | VectorStatistic:
@@ -259,9 +292,24 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
             raise self._naming_the_least(error, facts, options) from None
         claim = self.claim if isinstance(options.mechanism, str) else options.mechanism.claim or self.claim
         plan = StatisticPlan(
-            self.label, prepared, name, options.level, self.missing(facts), claim, relation=self.relation
+            self.label,
+            prepared,
+            name,
+            options.level,
+            self.counted(facts),
+            claim,
+            relation=_relation(facts),
+            clamped=self.clamped(facts),
         )
         return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
+
+    def clamped(self, facts: S) -> Counted:  # noqa: ARG002
+        """The public bounds to which values outside are clamped, as a release says them."""
+        return None
+
+    def counted(self, facts: S) -> Counted:
+        """What becomes of missing records, as a release says it."""
+        return DROP if _is_dropped(facts) else self.missing(facts)
 
     def _naming_the_least(self, error: InvalidArgument, facts: S, options: Options) -> InvalidArgument:
         """Where there are too few records for a mechanism, the least number of them for which it works: public."""
@@ -279,6 +327,15 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
         if least == MOST_TRIED:
             return error
         return InvalidArgument("data", error.given, f"{error.accepted}; at least {least} records are enough")
+
+
+def _is_dropped(facts: StatisticFacts) -> bool:
+    return isinstance(facts, Shape) and facts.dropped
+
+
+def _relation(facts: StatisticFacts) -> Neighbours | None:
+    """Between which datasets the loss holds, where that is not what one step does to the statistic's records."""
+    return Neighbours.CHANGE_ONE if _is_dropped(facts) else None
 
 
 def prepared_statistic(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
@@ -346,14 +403,13 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     def check(self) -> None:
         """Refuse fields of its own that make no query."""
 
-    @property
-    def drops_nulls(self) -> bool:
-        """True if records without a value are left out of an array: how many are left is then private."""
-        return isinstance(self.nulls, str) and self.nulls == DROP
+    def settled(self, mechanism: MechanismChoice) -> Self:
+        return self if self.bounds is None else super().settled(mechanism)
 
-    @property
-    def relation(self) -> Neighbours | None:
-        return Neighbours.CHANGE_ONE if self.drops_nulls else None
+    def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
+        declared = schema.columns.get(str(self.column))
+        is_bounded = self.bounds is not None or (isinstance(declared, Measured) and declared.is_bounded)
+        return (str(self.column),) if is_bounded and self.drops_with(mechanism) else ()
 
     def plan(self, facts: Shape, options: Options) -> Plan[R]:
         plan = super().plan(facts, options)
@@ -364,10 +420,7 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             shape = shape_of(data)
         else:
             shape = Shape(moments_shape(cast("ColumnLike", data)), whole=True, nullable=True)
-        if not self.drops_nulls:
-            return shape
-        # Whoever changes one record of the array adds, removes or changes one of those that are left.
-        return dataclasses.replace(shape, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE)
+        return shape.without_missing() if self.drops_nulls else shape
 
     def resolve(self, shape: Shape) -> Statistic | VectorStatistic:
         return self.statistic(shape, self.grid(whole=shape.whole))
@@ -403,6 +456,10 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             return None
         return grid.value(missing_steps(self._missing_as, grid))
 
+    def clamped(self, facts: Shape) -> Counted:
+        grid = self.grid(whole=facts.whole)
+        return None if grid == BIT else (grid.value(grid.ends[0]), grid.value(grid.ends[1]))
+
     def bound(self, schema: Schema) -> Query:
         declared = measured_column(self, schema)
         if self._moments is not None:
@@ -411,9 +468,7 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             return dataclasses.replace(self, bounds=self._ends, nulls=self._missing_as).bound(schema)
         if self.drops_nulls:
             if not declared.drops_nulls:
-                raise InvalidArgument(
-                    "nulls", self.nulls, "a table leaves out what its schema says: declare nulls there"
-                )
+                raise drop_not_declared(self.nulls)
             return dataclasses.replace(self, nulls=None).bound(schema)
         if not declared.is_bounded and self.bounds is not None:
             return self._bound_without(declared)

@@ -36,6 +36,7 @@ class SmallestSum(ColumnQuery[float, Interval]):
 
     k: int = field(kw_only=True)
     noun: ClassVar[str] = "sum of the smallest"
+    default_drop = True
 
     def check(self) -> None:
         if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:

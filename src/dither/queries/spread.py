@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 
 from dither.errors import InvalidArgument
 from dither.queries.fitted import BoundsFitted
-from dither.queries.query import not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import TestedOrDrawn, Unbounded, range_without_bounds, share_pair
 from dither.sources.column import Shape
@@ -18,6 +17,7 @@ from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.spread import RankDifference, SquaredSpread
 from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import SharedRank, SharedRankDifference
+from dither.statistics.unknown_spread import FilteredVariance
 from dither.typing import Number
 
 
@@ -79,6 +79,8 @@ class Variance(BoundsFitted):
 
     ddof: Literal[0, 1] = field(default=0, kw_only=True)
     noun: ClassVar[str] = "variance"
+    default_drop = True
+    needs_public_count = ("worst_case",)
 
     def check(self) -> None:
         if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
@@ -87,9 +89,9 @@ class Variance(BoundsFitted):
     def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:  # noqa: ARG002
         return number
 
-    def statistic(self, shape: Shape, grid: Grid) -> SquaredSpread:
+    def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
-            raise not_proved(self.name)
+            return FilteredVariance(grid, self.ddof, shape.neighbours)
         n = shape.records
         if n <= self.ddof:
             raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")

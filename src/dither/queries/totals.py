@@ -72,6 +72,8 @@ class Sum(BoundsFitted, _Total[float, Interval]):
     def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:
         # Around a centre only where the number of records is public.
         return number + records * centre
+    default_drop = True
+    needs_public_count = ("inverse",)
 
 
 @query(
@@ -129,6 +131,8 @@ class Mean(BoundsFitted, _Total[float, Interval]):
 
     noun: ClassVar[str] = "mean"
     dates = "dates"
+    default_drop = True
+    needs_public_count = ("inverse", "worst_case")
 
     def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:  # noqa: ARG002
         return number + centre

@@ -18,7 +18,7 @@ from dither.numbers import exact
 from dither.plain import JsonObject
 from dither.queries.parameters import ColumnNames
 from dither.queries.plan import Options, Plan
-from dither.queries.query import Missing, Query, StatisticQuery, not_proved
+from dither.queries.query import Missing, Query, StatisticQuery, drop_not_declared, not_proved
 from dither.queries.registry import NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import (
     MOST_CATEGORIES,
@@ -29,7 +29,7 @@ from dither.queries.unbounded import (
     entries_shape,
     public_rows,
 )
-from dither.release import B_co, V_co
+from dither.release import B_co, Counted, V_co
 from dither.sources.column import (
     Column,
     Shape,
@@ -59,6 +59,7 @@ from dither.typing import (
     Counts,
     EntriesData,
     Intervals,
+    MechanismChoice,
     Names,
     Nulls,
     Number,
@@ -91,6 +92,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     categories: Categories | None = field(default=None, kw_only=True)
     nulls: Nulls | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "histogram"
+    default_drop = True
 
     def __post_init__(self) -> None:
         if self.edges is None and self.categories is None:
@@ -156,9 +158,16 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         return self.edges is None and self.categories is None
 
     def shape(self, data: EntriesData) -> Shape:
-        if self.edges is not None:
-            return shape_of(data)
-        return entries_shape(data)
+        if self.edges is None:
+            return entries_shape(data)
+        return shape_of(data).without_missing() if self.drops_nulls else shape_of(data)
+
+    def drops_with(self, mechanism: MechanismChoice) -> bool:
+        # Among categories a record without a value is one of the others.
+        return self.edges is not None and super().drops_with(mechanism)
+
+    def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:  # noqa: ARG002
+        return (str(self.column),) if self.drops_with(mechanism) else ()
 
     def plan(self, facts: Shape, options: Options) -> Plan:
         if self._found:
@@ -173,29 +182,35 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             return entries_of(data)
         if self.categories is not None:
             place = {name: index for index, name in enumerate(self._listed("categories", 1))}
-            values = entries_listed(data)
-            found = np.fromiter((_place(place, value) for value in values), dtype=np.int64, count=len(values))
+            # A whole number is the category that is written like it: 4 is "4".
+            place = {**{str(name): index for name, index in place.items()}, **place}
+            values, others = entries_listed(data), len(self.bin_labels) - 1
+            found = np.fromiter((_place(place, value, others) for value in values), dtype=np.int64, count=len(values))
             return Column(found, self._bins)
         edges = np.array(self._edges)
         array = as_array(data)
         real = array.astype(np.float64)
         present = np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
-        present = np.where(np.isnan(present), self._missing(), present)
+        known = ~np.isnan(present)
+        present = present[known] if self.drops_nulls else np.where(known, present, self._missing())
         inside = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
         return Column(inside.astype(np.int64), self._bins)
 
     def _missing(self) -> float:
-        if self.nulls is None or self.nulls == "lower":
+        if self.nulls is None or self.nulls == "lower" or (self.drops_nulls and self.edges is not None):
             return self._edges[0] if self.edges is not None else 0.0
         if self.nulls == "upper":
             return self._edges[-1]
         value = math.nan if isinstance(self.nulls, str) else float(exact(self.nulls, "nulls"))
         if not self._edges[0] <= value <= self._edges[-1]:
-            raise InvalidArgument("nulls", self.nulls, 'must be "lower", "upper" or a number within the edges')
+            raise InvalidArgument("nulls", self.nulls, 'must be "lower", "upper", "drop" or a number within the edges')
         return value
 
     def missing(self, shape: Shape) -> int | float | None:
         return self._missing() if self.edges is not None and shape.nullable else None
+
+    def clamped(self, facts: Shape) -> Counted:  # noqa: ARG002
+        return None if self.edges is None else (self._edges[0], self._edges[-1])
 
     def bound(self, schema: Schema) -> Query:
         declared = schema.column(self.column)
@@ -211,6 +226,10 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             return self
         if self.edges is None:
             raise InvalidArgument("edges", None, "edges must be declared for a column of numbers")
+        if self.drops_nulls:
+            if not declared.drops_nulls:
+                raise drop_not_declared(self.nulls)
+            return replace(self, nulls=None).bound(schema)
         if self.nulls is not None or not isinstance(declared, Measured):
             return replace(self, nulls=self._missing())
         # What a missing value counts as is the declared value, cut to the edges.
@@ -238,12 +257,18 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         return self._missing()
 
 
-def _place(places: dict[CategoryValue, int], value: CategoryValue) -> int:
-    """The bin of a record; whatever is not declared, or cannot be looked up, is "other"."""
+def _place(places: dict[CategoryValue, int], value: CategoryValue, others: int) -> int:
+    """The bin of a record; whatever is not declared, or cannot be looked up, is in the last bin, "other"."""
     try:
-        return places.get(value, len(places))
+        if value not in places and type(value) in _WHOLE:
+            return places.get(str(value), others)
+        return places.get(value, others)
     except FAILURES:  # an entry may be of anybody's own class
-        return len(places)
+        return others
+
+
+_WHOLE = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
+"""Types of whole numbers, and no classes made of them."""
 
 
 def _short(edge: float) -> str:
@@ -344,6 +369,10 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
         grids = self.grids(shape)
         columns = columns_of(only_columns(data, self.columns), count=shape.columns)
         return Table([read_column(c, grid, self.nulls) for c, grid in zip(columns, grids, strict=True)])
+
+    def clamped(self, facts: Shape) -> Counted:
+        each = tuple((grid.value(grid.ends[0]), grid.value(grid.ends[1])) for grid in self.grids(facts))
+        return each[0] if len(set(each)) == 1 else each
 
     def missing(self, shape: Shape) -> Missing:
         if not shape.nullable:

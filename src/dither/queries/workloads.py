@@ -19,6 +19,7 @@ from dither.queries.tables import TableRecords
 from dither.queries.totals import no_bits
 from dither.queries.unbounded import MOST_ENTRIES, CategoryEntries
 from dither.queries.vectors import Histogram, column_names
+from dither.release import Counted
 from dither.sources.column import Column, Shape, Table, columns_of, only_columns, read_bits, table_shape_of
 from dither.sources.entries import truths
 from dither.sources.frames import named_columns
@@ -35,6 +36,7 @@ from dither.typing import (
     CountIntervals,
     Counts,
     EntriesData,
+    MechanismChoice,
     Names,
     Nulls,
     NumberList,
@@ -98,6 +100,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
     joint: bool = field(default=False, kw_only=True)
     noun: ClassVar[str] = "counting queries"
     column = None
+    default_drop = True
     accepts = ("where",)
 
     def __post_init__(self) -> None:
@@ -220,6 +223,15 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             columns = columns_of(only_columns(data, self.columns), read=truths)
             return Table([read_bits(one) for one in columns])
         return self._bins.read(self._one_column(data), shape)
+
+    def drops_with(self, mechanism: MechanismChoice) -> bool:
+        return self.edges is not None and super().drops_with(mechanism)
+
+    def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
+        return () if self.edges is None or self.columns is None else self._bins.drops_in(schema, mechanism)
+
+    def clamped(self, facts: Shape) -> Counted:
+        return None if self.edges is None else self._bins.clamped(facts)
 
     def missing(self, shape: Shape) -> Missing:
         if self._of_bits:

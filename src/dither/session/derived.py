@@ -311,12 +311,15 @@ def _split(
 
 def _planned_again(schema: Schema, stored: StoredHistogram, predicate: Predicate | None) -> TablePlan | None:
     """The plan of a stored histogram, if it is planned today as it was: then its noise is known."""
-    try:
-        planned = plan(stored.query, schema, where=predicate, **stored.options)
-    except (DitherError, TypeError, ValueError):
-        return None
-    laplace = isinstance(planned.released_by, ScaledVector) and planned.released_by.law.name == "laplace"
-    return planned if laplace and canonical(planned.asked) == stored.text else None
+    for read in (schema.leaving_out((str(stored.query.column),)), schema):
+        try:
+            planned = plan(stored.query, read, where=predicate, **stored.options)
+        except (DitherError, TypeError, ValueError):
+            continue
+        laplace = isinstance(planned.released_by, ScaledVector) and planned.released_by.law.name == "laplace"
+        if laplace and canonical(planned.asked) == stored.text:
+            return planned
+    return None
 
 
 def _derived(
@@ -335,7 +338,7 @@ def _derived(
     keys = _keys(asked, column)
     if keys is None:
         return None
-    placed = _placed(schema, histogram, family, own, keys)
+    placed = _placed(planned.schema, histogram, family, own, keys, schema)
     groups = []
     each: Sequence[str | None] = keys or (None,)
     for key in each:
@@ -417,12 +420,20 @@ class _Placed:
 
 
 def _placed(
-    schema: Schema, histogram: Histogram, family: CountedBins, conditions: tuple[Predicate, ...], keys: Sequence[str]
+    schema: Schema,
+    histogram: Histogram,
+    family: CountedBins,
+    conditions: tuple[Predicate, ...],
+    keys: Sequence[str],
+    asked: Schema,
 ) -> _Placed:
-    """All values of the column, by those that neither edges nor conditions nor keys of groups tell apart."""
+    """All values of the column, by those that neither edges nor conditions nor keys of groups tell apart.
+
+    schema: as the histogram reads it; asked: as the counting queries do.
+    """
     column, domain = str(histogram.column), family.domain
     bin_of = _bins_of(schema, histogram)
-    own = None if domain is None else _bins_of(schema, domain)
+    own = None if domain is None else _bins_of(asked, domain)
     found = _Placed(tuple({} for _ in histogram.bin_labels), {})
     for point in _points(schema, histogram, domain, conditions, keys):
         counted = all(one.holds({column: point}) is True for one in conditions)

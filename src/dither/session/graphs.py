@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from dither.aliases import accepts_calibration
+from dither.errors import InvalidArgument
 from dither.ledger import Ledger
 from dither.privacy import Loss
 from dither.queries.query import Query
@@ -16,7 +17,7 @@ from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
 from dither.session.shares import shared
 from dither.sources.graph_schema import GraphSchema
-from dither.sql.statement import Statement, parse_sql, weights_of
+from dither.sql.statement import Statement, called, parse_question, parse_sql, weights_of
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class GraphSession(PaidSession):
     @accepts_calibration
     def ask(
         self,
-        query: Query[V, B],
+        query: Query[V, B] | str,
         *,
         epsilon: Number,
         delta: Number = 0.0,
@@ -72,6 +73,11 @@ class GraphSession(PaidSession):
         prior: what is publicly known of the edges (``ErdosRenyi``, ``DegreeSequence``), as for ``quote``; "auto" then
             takes the mechanism with the least quoted error.
         """
+        if isinstance(query, str):
+            queries = called(query, self.schema)
+            if not isinstance(queries, Query):
+                raise InvalidArgument("query", query, "is several queries: ask them with session.sql(...)")
+            query = queries
         planned = self.plan(
             query, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence, prior=prior
         )
@@ -169,7 +175,7 @@ class GraphSession(PaidSession):
             bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
         """
         if isinstance(query, str):
-            return self._quote_statement(parse_sql(query, self.schema), confidence=confidence, **options)
+            return self._quote_statement(parse_question(query, self.schema), confidence=confidence, **options)
         return graph_quote(query, self._source, confidence=confidence, **options)
 
     def _inspected(self, query: Query[V, B, Never, F, R]) -> tuple[Statistic[R] | VectorStatistic[R], R]:

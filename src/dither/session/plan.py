@@ -25,7 +25,7 @@ from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, parse_filter
 from dither.sources.schema import Schema
 from dither.sources.selection import at_most_groups
-from dither.sources.types import Category, ColumnType, Date
+from dither.sources.types import DROP, Category, ColumnType, Date
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
@@ -125,8 +125,15 @@ class TablePlan(SessionPlan[R_contra]):
 
     @property
     def missing(self) -> Counted:
+        if any(self.schema.columns[name].drops_nulls for name in self.query.used):
+            return DROP
         number = self.query.missing_in(self.schema)
         return number if number is None or isinstance(number, tuple) else self._in_unit(number)
+
+    @property
+    def clamped(self) -> Counted:
+        ends: Counted = self._dates(self.inner.clamped) if self.is_dated else self.inner.clamped
+        return ends
 
     @property
     def expected_rows(self) -> int | None:
@@ -197,6 +204,7 @@ def plan(
     for name, given in (("where", predicate), ("by", keys)):
         if given and name not in query.accepts:
             raise InvalidArgument(name, where if name == "where" else by, f"{query.name} is asked of the whole table")
+    declared, schema = schema, schema.leaving_out(query.drops_in(schema, mechanism))
     bound = query.bound(schema)
     facts = bound.table_facts(schema, shape_of_selection(schema, bound, filtered=predicate is not None, keys=keys))
     finder, rest = _finder(keys, schema, asked.loss)
@@ -211,13 +219,15 @@ def plan(
     if finder is not None:
         loss = loss + Loss(float_up(finder.epsilon), float_up(finder.delta))
     used = {*keys, *(predicate.columns() if predicate else ()), *bound.used}
-    about: dict[str, Json] = {
-        "where": None if predicate is None else str(predicate),
-        "by": list(keys),
-        "schema": schema_digest(schema, used),
-    }
-    words = (bound, asked.loss, about, mechanism, noise, asked.level)
-    return TablePlan(schema, bound, inner, loss, form_of(*words), form_of_0_1_0(*words), predicate, keys, finder)
+    about: dict[str, Json] = {"where": None if predicate is None else str(predicate), "by": list(keys)}
+    options = (mechanism, noise, asked.level)
+    form = form_of(bound, asked.loss, {**about, "schema": schema_digest(schema, used)}, *options)
+    # Where nothing is declared about missing values, version 0.1.0 counted them as the lower bound: an answer that was
+    # paid for then is given again, and says so.
+    by_default = declared is not schema and getattr(query, "nulls", None) != DROP
+    older, kept = (query.bound(declared), declared) if by_default else (bound, schema)
+    before = form_of_0_1_0(older, asked.loss, {**about, "schema": schema_digest(kept, used)}, *options)
+    return TablePlan(schema, bound, inner, loss, form, before, predicate, keys, finder)
 
 
 def group_columns(by: Names | None, schema: Schema) -> tuple[str, ...]:

@@ -23,8 +23,9 @@ from dither.session.plan import TablePlan, plan
 from dither.session.shares import shared, shared_by_items, shares_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
-from dither.sources.types import Measured
-from dither.sql.statement import Statement, parse_sql
+from dither.sources.types import DROP, Measured
+from dither.sql.select import is_select
+from dither.sql.statement import Statement, called, parse_question
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -169,13 +170,15 @@ def quote(
         "confidence": confidence,
     }
     options: TableOptions = {**known, "where": where, "by": by}
+    if isinstance(query, str) and not is_select(query) and (where is not None or by is not None):
+        query = called(query, schema)
     if isinstance(query, Query):
         shares_of(cast("Weights | None", weights), 1)
         return _quoted(query, schema, epsilon=epsilon, delta=delta, **options)
     if isinstance(query, str):
         if where is not None or by is not None:
             raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
-        return quote_statement(parse_sql(query, schema), schema, Loss.asked(epsilon, delta), weights, **known)
+        return quote_statement(parse_question(query, schema), schema, Loss.asked(epsilon, delta), weights, **known)
     return Quotes(
         _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
         for one, part in shared(query, Loss.asked(epsilon, delta), cast("Weights | None", weights))
@@ -338,7 +341,7 @@ def _quoted(
     for name in names:
         try:
             named: QuestionOptions = {**options, "mechanism": cast("MechanismName", name)}
-            again = plan(query, schema, **named)
+            again = plan(query, planned.schema, **named)
             compared[name] = _under_prior(again, column_prior, counted, assumed)
         except (NotApplicable, NotProved, InvalidArgument):
             # It does not serve this privacy loss or noise; the default, at least, does.
@@ -364,7 +367,9 @@ def _of_function(planned: TablePlan) -> Figures | None:
     """For all data: what the error of a statistic can become in a function of it; None where that is not known."""
     if planned.read_for is None or planned.query.error_after(0.0) is None:
         return None
-    below = for_all_data(planned.read_for, _level(planned))
+    statistic = planned.read_for.statistic
+    counted = None if statistic.ladder_of_count(1) is None else _if_none_is_missing(planned)
+    below = for_all_data(planned.read_for, _level(planned), counted)
     return Figures(planned.query.error_after(below.expected), planned.query.error_after(below.bound), UPPER_BOUND)
 
 
@@ -388,10 +393,20 @@ def _for_all_data(planned: TablePlan, rows: int | None) -> Quote:
     if planned.costs_nothing:
         return Quote(planned.label, Loss(0.0), 0.0, 0.0, _level(planned), "public", "none", EXACT)
     # With the number of records some bounds for all data are better.
-    used = None if planned.statistic.ladder_of_count(1) is None else rows
+    complete = _if_none_is_missing(planned)
+    used = None if planned.statistic.ladder_of_count(1) is None else complete if rows is None else rows
     figures = for_all_data(planned.prepared, _level(planned), used)
     assumed = () if used is None else (f"assuming at least {used:,} records{_where(planned)}",)
+    if used is not None and rows is None:
+        assumed = (f"assuming that no value is missing: {used:,} records",)
     return _quote(planned, figures, rows=used if used is not None else planned.expected_rows, assumptions=assumed)
+
+
+def _if_none_is_missing(planned: TablePlan) -> int | None:
+    """The number of records of a whole table, where it is private only because missing values are left out."""
+    rows, schema = planned.schema.rows, planned.schema
+    whole = planned.predicate is None and not planned.by and schema.unit is None
+    return rows if whole and isinstance(rows, int) and planned.missing == DROP else None
 
 
 def _quote(

@@ -31,7 +31,7 @@ from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import MOST_GROUPS, Key, Selection
-from dither.sources.types import ColumnType, Date, Measured
+from dither.sources.types import DROP, ColumnType, Date, Measured
 from dither.sources.windows import SharedReading, counts_by_key, few_rows
 
 if TYPE_CHECKING:
@@ -163,8 +163,11 @@ class TableSource(Source[TablePlan]):
         }
         if not plan.is_dated:
             return dataclasses.replace(release, group=group)
-        value, interval, missing = (_dates(part) for part in (release.value, release.interval, release.missing))
-        return dataclasses.replace(release, group=group, value=value, interval=interval, missing=missing)
+        value, interval, clamped = (_dates(part) for part in (release.value, release.interval, release.clamped))
+        missing = release.missing if release.missing == DROP else _dates(release.missing)
+        return dataclasses.replace(
+            release, group=group, value=value, interval=interval, missing=missing, clamped=clamped
+        )
 
     def public(self, plan: TablePlan) -> Release:
         free = PublicCount(plan.label, plan.neighbours)

@@ -26,7 +26,7 @@ from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
-from dither.sql.statement import Statement, parse_sql
+from dither.sql.statement import Statement, called, parse_question, parse_sql
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
@@ -166,10 +166,29 @@ class Session(PaidSession):
         request_id: str | None = None,
         analyst: str = LOCAL,
     ) -> Releases: ...
+    @overload
+    def ask(
+        self,
+        query: str,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        where: Filter | None = None,
+        by: Names | None = None,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        weights: Weights | None = None,
+        prior: PriorChoice | None = None,
+        rows: int | None = None,
+        again: bool = False,
+        request_id: str | None = None,
+        analyst: str = LOCAL,
+    ) -> Answered: ...
     @accepts_calibration
     def ask(
         self,
-        query: Query | Sequence[Query],
+        query: Query | Sequence[Query] | str,
         *,
         epsilon: Number,
         delta: Number = 0.0,
@@ -187,6 +206,7 @@ class Session(PaidSession):
     ) -> Release | Releases:
         """Ask one query, or several at once: all of them are answered, or none and nothing is charged.
 
+        query: a query object, a list of them, or a text of calls such as ``"median(total_pay), count(*)"``.
         epsilon, delta: the whole privacy loss, intervals, groups and all queries included.
         where: a filter such as ``"year = 2014 AND job IN ('clerk', 'nurse')"``.
         by: a column with declared values, or a list of them: one answer for each group, empty ones too.
@@ -198,6 +218,7 @@ class Session(PaidSession):
         request_id: a name for this request: sent again it gets the same answer and pays nothing more.
         analyst: who pays.
         """
+        query = called(query, self.schema) if isinstance(query, str) else query
         plans = self.plans(
             query,
             epsilon=epsilon,
@@ -303,7 +324,7 @@ class Session(PaidSession):
         if isinstance(query, str):
             loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
             known = {key: one for key, one in options.items() if key not in ("epsilon", "delta", "weights")}
-            plans = plans_of(parse_sql(query, self.schema), self.schema, loss, options.get("weights"), **known)
+            plans = plans_of(parse_question(query, self.schema), self.schema, loss, options.get("weights"), **known)
         else:
             plans = self.plans(query, **options)
         if isinstance(quoted, Quote):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import itertools
 import re
@@ -18,7 +19,7 @@ from dither.errors import InvalidArgument
 from dither.kernels.ordering import Ordering, Runs
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
-from dither.privacy import Neighbours
+from dither.privacy import LEFT_OUT, Neighbours
 from dither.sources.entries import FAILURES, reals, truths
 from dither.sources.frames import ColumnLike, TableLike, is_table, named_columns
 from dither.sources.grid import BIT, Grid
@@ -47,6 +48,15 @@ class Shape:
     """What one step between neighbours does to these records."""
     rows_per_person: int = 1
     """How many such steps one person can make."""
+    dropped: bool = False
+    """True if records of an array that have no value are left out: then their number is private."""
+
+    def without_missing(self) -> Shape:
+        """The facts where records without a value are left out; where none can be missing, these."""
+        if not self.nullable:
+            return self
+        # Whoever changes one record of the array adds, removes or changes one of those that are left.
+        return dataclasses.replace(self, private=True, neighbours=Neighbours.ADD_REMOVE_CHANGE, dropped=True)
 
 
 class RankedRecords(Protocol):
@@ -256,8 +266,6 @@ def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str, read:
     return np.ma.MaskedArray(whole.astype(np.int64), missing)
 
 
-LEFT_OUT = "drop"
-"""The null policy that leaves a record out; the number of records left is then private."""
 _NOT_HERE = '; "drop" is for queries about one column'
 
 
@@ -289,10 +297,20 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
     return Column(steps, grid)
 
 
+def complete_rows(columns: Sequence[NDArray[np.generic]]) -> list[NDArray[np.generic]]:
+    """Private: several columns of the same records without those in which any of them is missing."""
+    known = np.logical_and.reduce([~_is_missing(one) for one in columns])
+    return [np.ma.getdata(one)[known] for one in columns]
+
+
+def _is_missing(array: NDArray[np.generic]) -> NDArray[np.bool_]:
+    values = np.ma.getdata(array)
+    return np.asarray((values != values) | np.ma.getmaskarray(array))
+
+
 def _present(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The entries that are not missing."""
-    values: NDArray[np.generic] = np.ma.getdata(array)
-    present: NDArray[np.generic] = values[~np.asarray((values != values) | np.ma.getmaskarray(array))]
+    present: NDArray[np.generic] = np.ma.getdata(array)[~_is_missing(array)]
     return present
 
 

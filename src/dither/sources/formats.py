@@ -91,6 +91,8 @@ class NumberFormat:
 
 _WIDTHS = {"Y": "[0-9][0-9][0-9][0-9]", "y": "[0-9][0-9]", "f": "[0-9]{1,9}"}
 _PARTS = ("Y", "y", "m", "d", "H", "M", "S", "f")
+ISO_DAY = "[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}(?:[ T][^\\n]*)?|[+-]?[iI]nfinity"
+"""Texts that are dates where no format is declared; what engines make of them decides about the rest."""
 FIRST_OF_1900 = "69"
 """Years of two figures from here on are those of 19.., as Python and POSIX have it."""
 

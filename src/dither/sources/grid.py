@@ -83,7 +83,7 @@ class Grid:
     def value(self, steps: int) -> int | float:
         """A grid point as a number: an int where all points are whole, else the nearest float."""
         number = self.step * steps
-        if self.is_whole:
+        if self.is_whole and abs(number) <= sys.float_info.max:
             return int(number)
         try:
             return number.numerator / number.denominator
@@ -157,6 +157,11 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
 
 def _pair(bounds: Iterable[Number] | Number | None) -> tuple[Fraction, Fraction]:
     accepted = "must be two finite numbers (lower, upper) with lower < upper, known without looking at the data"
+    if bounds is None:
+        accepted = (
+            "is missing: pass bounds=(lower, upper), in the shell --bounds LOWER UPPER, a range that you know without "
+            "looking at the data; medians, quantiles and trimmed means need none"
+        )
     if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes)):
         raise InvalidArgument("bounds", bounds, accepted)
     pair = tuple(bounds)

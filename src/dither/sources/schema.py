@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dither.errors import InvalidArgument, suggested
@@ -11,7 +11,7 @@ from dither.numbers import Number, exact, plain
 from dither.plain import Json
 from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.lines import USUAL, TextLayout
-from dither.sources.types import Boolean, Category, ColumnType, Measured
+from dither.sources.types import DROP, Boolean, Category, ColumnType, Date, Measured, Real
 
 PRIVATE = "private"
 VERSIONS = (1, 2)
@@ -103,6 +103,21 @@ class Schema:
     def relation(self) -> Relation:
         """The neighbours with what tells people apart: set once, when the dataset is registered."""
         return Relation(self.neighbours, () if self.unit is None else (self.unit,), self.rows_per_unit)
+
+    def leaving_out(self, names: Iterable[str]) -> Schema:
+        """The schema as a query reads it that leaves out missing values of columns about which nothing is declared.
+
+        Version 1 declares what they count as: the lower bound.
+        """
+        silent = {
+            name: replace(declared, nulls=DROP)
+            for name in names
+            for declared in (self.columns.get(name),)
+            if isinstance(declared, Real | Date | Boolean) and declared.nulls is None
+        }
+        if self.version == VERSIONS[0] or not silent:
+            return self
+        return replace(self, columns={**self.columns, **silent})
 
     def column(self, name: str | None, argument: str = "column") -> ColumnType:
         """The type of a declared column."""

@@ -67,7 +67,10 @@ class Selection:
         if isinstance(declared, Boolean):
             return self.engine.truth(name, stored_type, numbers=self.schema.version != 1)
         if isinstance(declared, Date):
-            return self.engine.day(name, stored_type, declared.written)
+            day = self.engine.day(name, stored_type, declared.written)
+            if stored_type != "text" or declared.written is not None or self.schema.version == 1:
+                return day
+            return exp.case().when(self.engine.is_iso_day(name), day).else_(exp.Null())
         return self.engine.number(name, stored_type, declared.written if isinstance(declared, Real) else None)
 
     def _condition(self, predicate: Predicate) -> exp.Expr:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 from dither.aliases import older_name, warn_of_older_name
 from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
-from dither.sources.column import LEFT_OUT, missing_steps
+from dither.privacy import LEFT_OUT
+from dither.sources.column import missing_steps
 from dither.sources.entries import days, reals, texts, truths
 from dither.sources.formats import DateFormat, NumberFormat
 from dither.sources.frames import Entries, Scalar, arrow, column_entries

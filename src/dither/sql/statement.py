@@ -22,6 +22,7 @@ from dither.sources.predicates import FilterReader, Predicate, parsed
 from dither.sources.schema import Schema
 from dither.sql.calls import CLAUSES, FILE, GRAPH, RESERVED, Call, CallReader, Field, Scope, scope_of
 from dither.sql.functions import columns_of, query_of, supported
+from dither.sql.select import is_select
 from dither.sql.tokens import Word, Words
 
 if TYPE_CHECKING:
@@ -104,6 +105,24 @@ def parse_sql(text: str, schema: Schema | GraphSchema, argument: str = "sql") ->
 def parse_items(text: str, schema: Schema | GraphSchema, argument: str = "question") -> Statement:
     """A SELECT list without the rest: ``median(age), count(*)``."""
     return _StatementReader(Words(text, argument), scope_of(schema)).only_items()
+
+
+def parse_question(text: str, schema: Schema | GraphSchema) -> Statement:
+    """SQL, or the list of a SELECT without the rest."""
+    return parse_sql(text, schema) if is_select(text) else parse_items(text, schema)
+
+
+def called(text: str, schema: Schema | GraphSchema) -> Query | list[Query]:
+    """The query that a text calls, such as ``median(age)``; a list where it calls several.
+
+    >>> from dither.sources.types import Integer
+    >>> called("MEDIAN(Age)", Schema("x.csv", {"age": Integer(0, 120)}))
+    Median(column='age', bounds=None, step=None, nulls=None)
+    """
+    if is_select(text):
+        raise InvalidArgument("query", text, "is SQL: ask it with session.sql(...)")
+    items = parse_items(text, schema, "query").items
+    return items[0].query if len(items) == 1 else [item.query for item in items]
 
 
 def parse_graph_items(text: str, argument: str = "question") -> Statement:

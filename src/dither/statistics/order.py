@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -109,6 +109,20 @@ class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], L
             return ranked
 
         return ReachableValues(values, -self.rank, self.records - self.rank + 1)
+
+
+@dataclass(frozen=True)
+class PaddedRank(RankedValue):
+    """The value at one rank of a selection with a private number of records; the upper bound where there are fewer.
+
+    ``records`` is a public bound on their number: records that are not there count as the upper bound, so adding or
+    removing one is changing one of ``records`` records.
+
+    Guarantee  Ladder and chain are those of so many records, for changed, added and removed ones.
+    Theorem    docs/proofs/filtered.md, section 2.
+    """
+
+    neighbours: Neighbours = field(default=Neighbours.CHANGE_ONE, kw_only=True)
 
 
 def evenly_spread(records: int, grid: Grid) -> Column:

@@ -236,12 +236,14 @@ def _selected() -> Iterator[AuditedQuery]:
         "sum": Sum(bounds=(0, 4)),
         "mean": Mean(bounds=(0, 4)),
         "interquartile range": IQR(bounds=(0, 4)),
+        "variance": Variance(bounds=(0, 4)),
+        "rank": OrderStatistic(rank=2, bounds=(0, 4)),
         "count": Count(),
         "sum of the smallest": SmallestSum(k=2, bounds=(0, 4)),
     }
     cut = (("sublinear bound", Smooth(algorithm="sublinear"), ("power_law",)),)
     only_bounds = {
-        "filtered": dict.fromkeys(("sum", "mean", "interquartile range"), _LADDER),
+        "filtered": dict.fromkeys(("sum", "mean", "interquartile range", "variance"), _LADDER),
         "grouped": dict.fromkeys(asked, _BOTH_BOUNDS) | {"median": _LADDER},
     }
     for selection, relation in _BOTH.items():

@@ -264,6 +264,7 @@ def _understated() -> Iterator[Check]:
         "median",
         "trimmed mean",
         "filtered mean",
+        "filtered variance",
         "triangles",
         "2-triangles",
         "spanning tree",

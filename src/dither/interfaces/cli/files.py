@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -12,7 +13,8 @@ from dither.errors import InvalidArgument
 from dither.interfaces.cli.options import AskCommandOptions, layout_of, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 from dither.interfaces.cli.register import formats_of
-from dither.interfaces.cli.tables import answered_by, is_select
+from dither.interfaces.cli.tables import answered_by
+from dither.sql.select import is_select
 
 if TYPE_CHECKING:
     from dither.release import Release
@@ -38,6 +40,7 @@ def ask_file(
     if plot is not None:
         check_picture(plot)
     declares = any(options[name] for name in ("where", "by", "columns", "weights"))
+    declares = declares or any(_is_day(end) for pair in options["bounds"] for end in pair)
     if declares or is_select(question) or len(file_calls(question)) > 1:
         _ask_declared(file, question, options, plot=plot, as_json=as_json)
         return
@@ -58,8 +61,6 @@ def ask_file(
     columns = {name: _read(file, name, options, any_type=entry.any_type(item.query)) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
-    if not as_json:
-        _say_clamped(options)
 
 
 def _read(file: Path, name: str, options: AskCommandOptions, *, any_type: bool) -> Any:  # numbers, or entries
@@ -99,14 +100,13 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
         click.echo(json.dumps({"dataset": schema.name, **releases.to_dict()}))
     else:
         show(releases)
-        _say_clamped(options)
     if plot is not None:
         answered.plot().figure.savefig(plot)
 
 
 def _declared(question: str, options: AskCommandOptions, stored_types: dict[str, str]) -> dict[str, ColumnType]:
     """The columns that --column declares; those of a call that it does not are numbers between --bounds."""
-    from dither.interfaces.cli.register import column_type, declared_columns
+    from dither.interfaces.cli.register import column_type, declared_columns, usual_format
     from dither.sql.statement import file_calls
 
     nulls = {} if options["nulls"] is None else dict.fromkeys(stored_types, options["nulls"])
@@ -124,19 +124,20 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
         raise InvalidArgument("column", left[0], wanted)
     for place, name in enumerate(dict.fromkeys(left)):
         lower, upper = options["bounds"][min(place, len(options["bounds"]) - 1)]
-        payload = ":".join(["real", lower, upper, *([] if options["step"] is None else [options["step"]])])
-        said = written.get(name, written.get(""))
+        type_name = "date" if _is_day(lower) else "real"
+        payload = ":".join([type_name, lower, upper, *([] if options["step"] is None else [options["step"]])])
+        said = written.get(name, usual_format(written, type_name))
         columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
     return columns
 
 
-def _say_clamped(options: AskCommandOptions) -> None:
-    """What becomes of values outside the bounds: an answer is about the clamped ones."""
-    from dither.release import formatted
-
-    for pair in dict.fromkeys(options["bounds"]):
-        low, high = (formatted(float(end)) for end in pair)
-        click.echo(f"values outside {low} .. {high} are clamped; quality(column) says how many are")
+def _is_day(text: str) -> bool:
+    """Whether a bound is a date such as 2024-01-31."""
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return "-" in text[1:]
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:

@@ -155,6 +155,7 @@ class RegisterFlags(LayoutOptions):
 
     columns: tuple[str, ...]
     nulls: tuple[str, ...]
+    priors: tuple[str, ...]
     rows: str | None
     unit: str | None
     rows_per_unit: int | None

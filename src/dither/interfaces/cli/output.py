@@ -63,7 +63,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
-    from dither.release import derived_text, formatted, formatted_all
+    from dither.release import derived_text, formatted, readings
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
     levels = {release.confidence for release in releases if release.interval is not None}
@@ -104,12 +104,14 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     for entry in dict.fromkeys(release.derived_from for release in releases if release.derived_from is not None):
         console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
     if len({str(release.group) for release in releases if release.group}) > 1:
-        console.print("[dim]the privacy loss of a question covers all of its groups together[/dim]")
+        together = "the privacy loss of a question covers all of its groups together"
+        console.print(f"[dim]{together}; rows with another value are in none[/dim]")
     _say_one_by_one(console, releases, level)
-    missing = [r.missing for r in releases if r.missing is not None]
-    if missing:
-        note = ", ".join(sorted({formatted_all(one) for one in missing}))
-        console.print(f"[dim]missing values (in a CSV also what is not a number) count as {escape(note)}[/dim]")
+    notes = readings(releases)
+    if any(release.clamped is not None for release in releases):
+        notes.append("quality(column) says how many are")
+    if notes:
+        console.print(f"[dim]{escape('; '.join(notes))}[/dim]")
 
 
 def _say_one_by_one(console: Console, releases: Sequence[Release], level: float | None) -> None:

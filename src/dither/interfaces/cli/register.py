@@ -50,6 +50,7 @@ class Draft:
     engine: str | None
     layout: dict[str, str | int] = field(default_factory=dict)
     columns: dict[str, ColumnType] = field(default_factory=dict)
+    priors: dict[str, dict[str, str | Decimal]] = field(default_factory=dict)
     rows: int | str = "private"
     unit: str | None = None
     rows_per_unit: int = 1
@@ -92,6 +93,9 @@ class Draft:
         for column, declared in self.columns.items():
             lines += ["", f"[columns.{written_key(column)}]"]
             lines += [f"{key} = {written(one)}" for key, one in declared.to_dict().items()]
+        for column, prior in self.priors.items():
+            lines += ["", f"[priors.{written_key(column)}]"]
+            lines += [f"{key} = {written(one)}" for key, one in prior.items()]
         left = self.undeclared
         if left:
             lines += ["", *(f"# {line}" for line in _wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
@@ -107,6 +111,13 @@ class Draft:
 @column_option
 @layout_options
 @click.option("--nulls", multiple=True, metavar="NAME=POLICY", help="lower, upper, drop or a value; repeatable.")
+@click.option(
+    "--prior",
+    "priors",
+    multiple=True,
+    metavar="NAME=PRIOR",
+    help="Publicly known, for quotes: pay=lognormal:6e4:0.6.",
+)
 @click.option("--rows", default=None, metavar="N|private|count", help="Rows, if public; count counts them.")
 @click.option("--unit", default=None, metavar="COLUMN", help="The column that tells people apart.")
 @click.option("--rows-per-unit", type=int, default=None, help="How many rows of one person are used.")
@@ -229,6 +240,11 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     draft.columns |= declared_columns(flags["columns"], draft.stored_types, nulls, flags["format_"])
     for name in nulls:
         raise InvalidArgument("nulls", name, "must be a column that is declared with --column")
+    for spec in flags["priors"]:
+        name, payload = _named(spec, draft.stored_types, "prior", "must be written NAME=lognormal:MEDIAN:SIGMA")
+        if name not in draft.columns:
+            raise InvalidArgument("prior", name, "must be a column that is declared with --column")
+        draft.priors[name] = _prior(payload)
     if flags["rows"] is not None:
         draft.rows = _rows(flags["rows"], engine)
     if flags["unit"] is not None:
@@ -247,6 +263,19 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
         from dither.privacy import Budget
 
         Budget(draft.epsilon, draft.delta or 0)
+
+
+def _prior(payload: str) -> dict[str, str | Decimal]:
+    """A prior as a schema file has it."""
+    from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS
+
+    kind, *numbers = payload.split(":")
+    wanted = PRIOR_PARAMETERS.get(kind, ())
+    needed = [one for one in wanted if (kind, one) not in MAY_BE_MISSING]
+    if not wanted or not len(needed) <= len(numbers) <= len(wanted):
+        forms = ", ".join(":".join((one, *names)) for one, names in PRIOR_PARAMETERS.items())
+        raise InvalidArgument("prior", payload, f"must be one of {forms}")
+    return {"kind": kind} | {one: number("prior", given) for one, given in zip(wanted, numbers, strict=False)}
 
 
 def _named(spec: str, stored_types: Mapping[str, str], argument: str, accepted: str) -> tuple[str, str]:

@@ -11,7 +11,8 @@ import click
 from dither.errors import InvalidArgument
 from dither.interfaces.cli.options import OF_FILES, AskCommandOptions, QuoteArguments, QuoteCommandOptions, refuse
 from dither.interfaces.cli.output import check_picture, number, show
-from dither.interfaces.cli.tables import asked_of, budget_of, is_select, only_whole
+from dither.interfaces.cli.tables import asked_of, budget_of, only_whole
+from dither.sql.select import is_select, selecting
 
 if TYPE_CHECKING:
     from dither.interfaces.client import RemoteSession
@@ -94,10 +95,4 @@ def _statement(question: str, dataset: str, options: AskCommandOptions | QuoteCo
         refuse(options, ("where",), "write it into the SQL: WHERE ...", as_text=True)
         refuse(options, ("by",), "write it into the SQL: BY ...", as_text=True)
         return question
-    where = "" if options["where"] is None else f" WHERE {options['where']}"
-    by = ", ".join(_quoted(one) for one in options["by"])
-    return f"SELECT {question} FROM {_quoted(dataset)}{where}{f' GROUP BY {by}' if by else ''}"  # noqa: S608
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return selecting(question, dataset, options["where"], options["by"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -13,6 +12,7 @@ import click
 from dither.errors import InvalidArgument
 from dither.interfaces.cli.options import OF_FILES, AskCommandOptions, QuoteCommandOptions, StatementArguments, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
+from dither.sql.select import is_select
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from dither.sources.graph_schema import GraphSchema
     from dither.sources.schema import Schema
     from dither.sql.statement import Statement
-
-_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
 
 def ask_dataset(
@@ -93,11 +91,6 @@ def statement_of(
     for name in options["by"]:
         schema.column(name, "by")
     return with_filter(parse_items(question, schema), where, tuple(options["by"]))
-
-
-def is_select(question: str) -> bool:
-    """Whether a question is a statement of SQL."""
-    return _SELECT.match(question) is not None
 
 
 def only_whole(options: AskCommandOptions | QuoteCommandOptions) -> None:

@@ -173,7 +173,7 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Payload
         payload |= {"cap": schema.cap, "step": schema.step}
         names = wire.served_of("graph" if schema.weight is None else "weighted graph")
     else:
-        payload |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit}
+        payload |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit, "version": schema.version}
         payload["columns"] = {name: declared.to_dict() for name, declared in schema.columns.items()}
         payload["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         names = wire.served_of(*wire.OF_TABLES)

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.entries import FALSE_WORDS, SPACES, TRUE_WORDS
-from dither.sources.formats import FIRST_OF_1900, DateFormat, NumberFormat
+from dither.sources.formats import FIRST_OF_1900, ISO_DAY, DateFormat, NumberFormat
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
 
@@ -219,6 +219,10 @@ class Engine(ABC):
             self._needs_casts(name)
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
         return self.day_number(exp.cast(raw, "date"))
+
+    def is_iso_day(self, name: str) -> exp.Expr:
+        """Whether a text is a date such as 2011-01-31, with or without a time: engines also make days of 1/3/11."""
+        return self.matches(self._trimmed(name), ISO_DAY)
 
     def _trimmed(self, name: str) -> exp.Expr:
         # What is cut off is named: without that engines differ about which spaces there are.

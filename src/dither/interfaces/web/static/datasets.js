@@ -110,7 +110,7 @@ function columnsTable(dataset) {
       name,
       column.type,
       valuesText(column),
-      missingText(column),
+      missingText(column, dataset.version),
       tags([...kindsFor(dataset, name), ...(canGroup(column) ? ["group by"] : [])]),
     ]),
   );
@@ -124,9 +124,11 @@ function valuesText(column) {
   return column.values ? [...column.values, "other"].join(", ") : "private";
 }
 
-function missingText(column) {
+function missingText(column, version) {
   if (column.type === "category") return "are “other”";
   if (column.nulls === "drop") return "are left out";
+  if (column.nulls === undefined && version !== 1)
+    return "are left out where the statistic allows it; each answer says so";
   const nulls = column.nulls ?? (column.type === "boolean" ? false : "lower");
   const value = nulls === "lower" ? column.bounds?.[0] : nulls === "upper" ? column.bounds?.[1] : nulls;
   return `count as ${column.type === "boolean" ? value : formatted(value)}`;

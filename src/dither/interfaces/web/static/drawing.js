@@ -119,20 +119,31 @@ function fineprint(release, sure) {
     bounds?.beyond === undefined
       ? ""
       : `; about ${formatted(bounds.beyond)}${bounds.beyond_interval ? ` (${bounds.beyond_interval.map(formatted).join(" to ")})` : ""} lie beyond`;
-  const clamped = bounds
+  const clampedTo = bounds
     ? ` Bounds that were found privately: ${formatted(bounds.low)} and ${formatted(bounds.high)}${beyond}.`
     : "";
   const missing =
     release.missing === null || release.missing === undefined
       ? ""
-      : ` Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`;
+      : release.missing === "drop"
+        ? " Missing values are left out."
+        : ` Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`;
+  const clamped = release.clamped
+    ? ` Values outside ${pairs(release.clamped)
+        .map(([low, high]) => `${formatted(low)} to ${formatted(high)}`)
+        .join(", ")} are clamped.`
+    : "";
   const lacking =
     release.reason && !release.refused ? ` ${release.reason[0].toUpperCase()}${release.reason.slice(1)}.` : "";
   const derived =
     release.derived_from === undefined
       ? ""
       : ` Free: computed from ${release.derived_from ? `the release of charge ${release.derived_from}` : "a release that another paid for"}.`;
-  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${clamped}${missing}${lacking}${derived}`;
+  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${clampedTo}${missing}${clamped}${lacking}${derived}`;
+}
+
+function pairs(clamped) {
+  return Array.isArray(clamped[0]) ? clamped : [clamped];
 }
 
 function scaleOf(rows, fromZero) {
