@@ -38,7 +38,7 @@ from dither.queries.vectors import Covariance, Histogram, MeanVector
 from dither.queries.weighted_cuts import WeightedMinCut
 from dither.release import B, Release, Released, V
 from dither.sources.column import count_of, only_columns
-from dither.sources.frames import named_columns
+from dither.sources.frames import collected, named_columns
 from dither.sources.graph import Graph
 from dither.typing import (
     AggregatorChoice,
@@ -440,6 +440,7 @@ def mean(
     >>> 25 < mean([30] * 1_000, bounds=(0, 100), epsilon=2.0).value < 35
     True
     """
+    data = collected(data)
     several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2 or count_of(bounds) is not None
     asked = (epsilon, delta, mechanism, noise, confidence)
     if several:
@@ -1123,6 +1124,7 @@ def ask(
     >>> 0 <= ask(Median("age", bounds=(0, 120)), {"age": [30, 40, 50]}, epsilon=1.0).value <= 120
     True
     """
+    data = collected(data)
     if isinstance(query, Query) and query.column is not None and named_columns(data) is not None:
         data = cast("D", only_columns(data, (query.column,), "column")[query.column])
     return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
@@ -1165,6 +1167,7 @@ def _ask(
     noise: NoiseChoice,
     confidence: Confidence,
 ) -> Release[V, B]:
+    data = collected(data)
     return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
 
 

@@ -231,3 +231,27 @@ def test_on_the_command_line(as_csv, tmp_path):
     refused = CliRunner().invoke(main, ["describe", str(as_csv), "--epsilon", "0.01", "--delta", "1e-6"])
     assert refused.exit_code == 2
     assert "needs epsilon of at least" in refused.stderr
+
+
+# --- frames that are read when they are asked ------------------------------------------------------------------
+
+
+def lazy_frames():
+    """The same two columns in libraries that read when they are asked to."""
+    import duckdb
+    import polars as pl
+
+    table = {"age": [20, 30, 40] * 500, "job": ["a", "b", "a"] * 500}
+    relation = duckdb.sql("SELECT unnest([20, 30, 40]) AS age, unnest(['a', 'b', 'a']) AS job FROM range(500)")
+    return {"a lazy Polars frame": pl.DataFrame(table).lazy(), "a DuckDB relation": relation}
+
+
+@pytest.mark.parametrize("library", ["a lazy Polars frame", "a DuckDB relation"])
+def test_lazy_frames_are_read_once_and_answered(library):
+    """A query by name, a mean of several columns, and a description."""
+    frame = lazy_frames()[library]
+    assert dt.ask(dt.Median("age", bounds=(0, 100)), frame, epsilon=20.0).value == pytest.approx(30, abs=1)
+    means = dt.mean(frame.select("age"), bounds=[(0, 100)], epsilon=20.0)
+    assert means.value[0] == pytest.approx(30, abs=1)
+    described = dt.describe(frame, epsilon=5.0, delta=1e-6)
+    assert [one.type_name for one in described] == ["whole", "text"]

@@ -11,7 +11,7 @@ import datetime
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+T = TypeVar("T")
 Scalar: TypeAlias = "SupportsFloat | str | bytes | datetime.date | None"
 ColumnLike: TypeAlias = "Sequence[Scalar] | NDArray[np.generic] | pd.Series | pl.Series | pa.Array | pa.ChunkedArray"
 """Entries of one column: a list, an array, or a column of another library."""
@@ -41,12 +42,12 @@ def arrow() -> ModuleType:
     return importlib.import_module("pyarrow")
 
 
-def collected(data: TableLike) -> TableLike:
+def collected(data: T) -> T:
     """What is read once: lazy frames of Polars, relations of DuckDB and frames of Spark as tables; else as it is."""
     library = type(data).__module__.partition(".")[0].lstrip("_")
     name = {"polars": "collect", "duckdb": "to_arrow_table", "pyspark": "toArrow"}.get(library, "")
     read = getattr(data, name, None) if hasattr(type(data), "columns") else None
-    return data if read is None else cast("TableLike", read())
+    return data if read is None else cast("T", read())
 
 
 def is_table(data: object) -> bool:  # anything: an entry, or a frame of any library
