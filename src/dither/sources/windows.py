@@ -331,7 +331,7 @@ class EngineColumns:
         """Read the least or the largest records alone, where the hints ask for nothing else: one pass, no sample."""
         sides = {share == 1.0 for share in self.shares if share == 1.0 or share * self.estimated_rows() <= 1.0}
         count, groups = self.width + 3, len(self.selection.groups)
-        only_ranks = not self.summed and not self.powers
+        only_ranks = not self.summed and not self.powers and few_rows() > 0
         if len(self.shares) != 1 or len(sides) != 1 or not only_ranks or count * groups > MOST_EXTREMES:
             return False
         is_maximum = sides.pop()
