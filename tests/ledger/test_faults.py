@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import threading
 import time
 from random import Random
 
@@ -17,7 +18,7 @@ import pytest
 
 from conftest import trials
 from dither.errors import BudgetExceeded, DitherError, LedgerDamaged, LedgerUnavailable
-from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger
+from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, sqlite
 from dither.privacy import Budget, Loss
 
 PRICE = Loss(0.001)
@@ -203,12 +204,13 @@ def test_a_database_at_its_limit_says_that_there_is_no_room(tmp_path):
 
 
 @pytest.mark.parametrize("read_meanwhile", [False, True])
-def test_a_torn_log_loses_nothing_silently(tmp_path, read_meanwhile):
+def test_a_torn_log_loses_nothing_silently(tmp_path, read_meanwhile, monkeypatch):
     """Whatever happens to the write-ahead log, the main file has all that was acknowledged.
 
     Only while someone reads an old state all along does the log hold more: then what is left is a true beginning,
     and a noted head tells that some is missing.
     """
+    monkeypatch.setattr(sqlite, "_CARRIED_WITHIN", 0.0 if read_meanwhile else 60.0)
     ledger = SqliteLedger(tmp_path / "ledger.db")
     ledger.register("pay", Budget(1.0))
     with contextlib.closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as reader:
@@ -234,6 +236,24 @@ def test_a_torn_log_loses_nothing_silently(tmp_path, read_meanwhile):
                 assert left.verify(head).ok == (report.entries == len(whole))
                 lengths.add(report.entries)
     assert len(lengths) > 3 if read_meanwhile else lengths == {len(whole)}
+    ledger.close()
+
+
+def test_a_slow_reader_is_waited_for_before_a_charge_is_acknowledged(tmp_path, monkeypatch):
+    """Somebody reads an old state while a charge is committed: it is acknowledged when the main file has it."""
+    monkeypatch.setattr(sqlite, "_CARRIED_WITHIN", 600.0)
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    ledger.register("pay", Budget(1.0))
+    for number in range(3):
+        reader = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None, check_same_thread=False)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM dither_ledger").fetchall()
+        threading.Timer(0.2, reader.close).start()
+        ledger.charge("pay", PRICE, question={"n": number})
+        copy = tmp_path / f"copy{number}.db"
+        shutil.copy(tmp_path / "ledger.db", copy)  # without its log
+        with SqliteLedger(copy) as left:
+            assert list(left.export()) == list(ledger.export())
     ledger.close()
 
 

@@ -138,6 +138,8 @@ class Lane:
                 raise
             try:
                 transaction.connection.execute("COMMIT")
+                if purpose.writes:
+                    self._database.carry_over(transaction.connection)
             except self._database.driver_errors() as error:
                 self._roll_back()
                 self._database.refuse(error, purpose.at_commit)
@@ -284,6 +286,9 @@ class Database(ABC):
         begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         with lane.transaction(purpose, begin) as transaction:
             yield transaction
+
+    def carry_over(self, connection: Connection) -> None:  # noqa: B027  (most databases do this themselves)
+        """Move what was just committed to where the data rest, where the database does not do so itself."""
 
     def lost(self, connection: Connection | None) -> bool:
         """True if the connection is gone and a new one may work."""

@@ -14,6 +14,7 @@ from dither.ledger.database import LEDGER, Connection, Contents, Database, Trans
 from dither.ledger.database_schema import SQLITE_ONLY
 
 _OLDEST = (3, 37)  # the first with STRICT tables
+_CARRIED_WITHIN = 1.0  # seconds
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
@@ -62,9 +63,7 @@ class SqliteDatabase(Database):
                 return connection
             mode = self._logged(connection)
             connection.execute("PRAGMA synchronous = FULL")
-            # Every commit is carried over into the main file at once.  The log then never holds more than the last
-            # entries, and a log that is torn later takes nothing with it that was acknowledged.
-            connection.execute("PRAGMA wal_autocheckpoint = 1")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # see carry_over
             connection.execute("PRAGMA foreign_keys = ON")
             if not writes:
                 connection.execute("PRAGMA query_only = ON")
@@ -75,6 +74,23 @@ class SqliteDatabase(Database):
             connection.close()
             raise LedgerUnavailable(f"{self.place} lies where SQLite has no write-ahead log; nothing was charged")
         return connection
+
+    def carry_over(self, connection: Connection) -> None:
+        """Every commit is copied from the log into the main file before it is acknowledged.
+
+        A log that is torn later then takes nothing with it.  A checkpoint stops at what the slowest reader still
+        sees, so it is repeated until readers have moved on; one that reads for longer than a second does not hold
+        up an answer, whose entry is in the synced log meanwhile.
+        """
+        deadline = time.monotonic() + _CARRIED_WITHIN
+        while True:
+            try:
+                _, logged, copied = _of_sqlite(connection).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            except sqlite3.Error:  # the commit stands in the synced log; the next checkpoint copies it
+                return
+            if logged == copied or time.monotonic() > deadline:
+                return
+            time.sleep(0.002)
 
     def _is_still(self) -> bool:
         """True if the file is only read, no process has it open, and its folder cannot be written to."""
