@@ -15,7 +15,7 @@ from dither.accounting.concentrated import bounded_range
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import FEW_LINKS, HasReachableValues, ReachableValues
 from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
@@ -158,7 +158,12 @@ class _Mirrored(Sequence[int]):
 
 def _mirrored(chain: ReachableValues) -> ReachableValues:
     """The chain of the negative value."""
-    return ReachableValues(lambda first, last: _Mirrored(chain.values(-last, -first)), -chain.top, -chain.bottom)
+
+    def values(first: int, last: int) -> Sequence[int]:
+        links = chain.values(-last, -first)
+        return [-link for link in reversed(links)] if len(links) <= FEW_LINKS else _Mirrored(links)
+
+    return ReachableValues(values, -chain.top, -chain.bottom)
 
 
 def _changes_within(chain: ReachableValues, first: int, last: int) -> Callable[[int], int]:

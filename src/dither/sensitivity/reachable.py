@@ -39,6 +39,17 @@ class PaddedLinks(Sequence[int]):
         return self._low if within < 0 else self._high
 
 
+FEW_LINKS = 1 << 13
+"""Up to so many links are a list, which is faster to look at."""
+
+
+def padded(low: int, before: int, inside: list[int], high: int, after: int) -> Sequence[int]:
+    """Links of a chain between its bounds."""
+    if before + len(inside) + after <= FEW_LINKS:
+        return [low] * before + inside + [high] * after
+    return PaddedLinks(low, before, inside, high, after)
+
+
 @dataclass(frozen=True)
 class ReachableValues:
     """What few changes can do to a value: ``R_0`` is the value, ``R_i`` the most that i changes can raise it to,

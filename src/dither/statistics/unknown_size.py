@@ -30,7 +30,7 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
-from dither.sensitivity.reachable import HasReachableValues, PaddedLinks, ReachableValues
+from dither.sensitivity.reachable import FEW_LINKS, HasReachableValues, ReachableValues, padded
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import OrderLadder, RankedValue, rank_of
@@ -108,15 +108,17 @@ class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], Le
         def rank_at(changes: int) -> int:
             return int(reachable_ranks(share, records, changes, changes)[0])
 
-        def values(first: int, last: int) -> PaddedLinks:
-            # Ranks rise with the changes: beyond the records the chain is its bounds, however far somebody looks.
+        def values(first: int, last: int) -> Sequence[int]:
             every = range(first, last + 1)
-            start, stop = bisect_left(every, 1, key=rank_at), bisect_right(every, records, key=rank_at)
+            start, stop = 0, len(every)
+            if stop > FEW_LINKS:
+                # Ranks rise with the changes: beyond the records the chain is its bounds, however far somebody looks.
+                start, stop = bisect_left(every, 1, key=rank_at), bisect_right(every, records, key=rank_at)
             inside: list[int] = []
             if start < stop:
                 places = reachable_ranks(share, records, every[start], every[stop - 1])
                 inside = data.ranks(int(places[0]), int(places[-1]))[places - places[0]].tolist()
-            return PaddedLinks(low, start, inside, high, len(every) - max(start, stop))
+            return padded(low, start, inside, high, len(every) - max(start, stop))
 
         # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
         farthest = self._farthest()
