@@ -94,6 +94,27 @@ def test_every_tape_lands_on_its_rung(sizes, rate, certainty, monkeypatch):
         assert 0 <= index < sizes[rung - 1]
 
 
+@pytest.mark.parametrize("first", [1, 2, 7])
+@pytest.mark.parametrize("sizes", SIZES, ids=len)
+def test_how_many_rungs_are_looked_at_first_changes_no_draw(sizes, first, monkeypatch):
+    """Words on both sides of every edge land on the rung of exact sums, however few rungs the first look is at."""
+    monkeypatch.setattr(rungs, "_FIRST_REACH", first)
+    rate = Fraction(1, 20)
+    shares = cumulative(exponential_weights(range(1, len(sizes) + 1), rate, sizes))
+    for word in edge_words(shares, count=40):
+        source = OneTape(word)
+        rung, _ = draw_cost(counter(sizes), sum(sizes), RUNGS, rate, source)
+        assert rung == expected_index(shares, source.real(word)) + 1
+
+
+def test_no_more_rungs_are_looked_at_than_hold_points():
+    """At any rate, however many there might be: memory does not grow as 1 / rate."""
+    sizes, calls = [5] * 20, []
+    for rate in (Fraction(1, 10**4), Fraction(1, 10**9)):
+        draw_cost(counter(sizes, calls), sum(sizes), 1 << 60, rate)
+    assert max(calls) <= rungs._FIRST_REACH
+
+
 def test_short_windows_are_extended(monkeypatch):
     """With little certainty the first window often does not decide, and is doubled until it does."""
     monkeypatch.setattr(rungs, "_CERTAINTY", 1)

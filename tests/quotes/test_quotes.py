@@ -475,3 +475,18 @@ def test_more_quantiles_than_are_drawn_jointly_are_quoted_without_a_prior_only()
     assert dt.quote(query, SCHEMA, epsilon=1.0).worst_expected == 600_000
     with pytest.raises(dt.NotApplicable, match="no error is worked out"):
         dt.quote(query, SCHEMA, epsilon=1.0, prior=PRIOR, mechanism="inverse")
+
+
+def test_columns_that_are_declared_alike_share_the_work_of_a_quote(monkeypatch):
+    """Fifty medians of such columns are worked out once, with the figures that each of them has alone."""
+    from dither.quotes import quote as quotes
+
+    columns = {f"c{place}": dt.Real(0, 600_000) for place in range(50)}
+    schema = dt.Schema("wide", columns, rows=3_000, budget=dt.Budget(100.0))
+    calls, inner = [], quotes.on_samples
+    monkeypatch.setattr(quotes, "on_samples", lambda *given: (calls.append(given), inner(*given))[1])
+    options = {"epsilon": 0.31, "prior": dt.Lognormal(50_000, 0.8), "mechanism": "inverse"}
+    alone = dt.quote(dt.Median("c0"), schema, **options)
+    together = dt.quote([dt.Median(name) for name in columns], schema, **options | {"epsilon": 0.31 * 50})
+    assert len(calls) <= 2
+    assert all(one.expected_error == pytest.approx(alone.expected_error, rel=1e-9) for one in together)

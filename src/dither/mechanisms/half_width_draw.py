@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import cast
+from typing import cast, overload
 
 from dither.accounting.concentrated import bounded_range
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import FEW_LINKS, HasReachableValues, ReachableValues
 from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
@@ -159,11 +159,33 @@ class HalfWidthDraw:
         return math.fsum(chance * length for chance, length in zip(found.chances(self.rate), lengths, strict=True)) / 2
 
 
+class _Mirrored(Sequence[int]):
+    """Private: the negatives of links from the last to the first, none of them made before it is looked at."""
+
+    def __init__(self, links: Sequence[int]) -> None:
+        self._links = links
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[int]: ...
+    def __getitem__(self, place: int | slice) -> int | list[int]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(len(self))[place]]
+        return -self._links[-1 - place]
+
+
 def _mirrored(chain: ReachableValues) -> ReachableValues:
     """The chain of the negative value."""
-    return ReachableValues(
-        lambda first, last: [-link for link in reversed(chain.values(-last, -first))], -chain.top, -chain.bottom
-    )
+
+    def values(first: int, last: int) -> Sequence[int]:
+        links = chain.values(-last, -first)
+        return [-link for link in reversed(links)] if len(links) <= FEW_LINKS else _Mirrored(links)
+
+    return ReachableValues(values, -chain.top, -chain.bottom)
 
 
 def _changes_within(chain: ReachableValues, first: int, last: int) -> Callable[[int], int]:

@@ -24,6 +24,8 @@ _DIGITS = 192
 _MOST_DIGITS = 1 << 14
 _LISTED = 1 << 14
 """Tables of powers up to this length are kept."""
+_FIRST_REACH, _WIDER = 1 << 10, 4
+"""How many rungs are looked at first, and how many times as many next, up to the window that surely decides."""
 _CERTAINTY = 40
 """The first window leaves at most 2**-40 of the mass outside; the rest is looked at when it is needed."""
 
@@ -50,15 +52,20 @@ def draw_cost(
     """A rung t >= 1 with ``counts(t, t)[0]`` points, weight ``e^{-rate t}`` each, and a uniform index in it.
 
     ``points`` is the number of points of all rungs together, ``rungs`` the number of rungs: both public.  The first
-    rung is not empty.
+    rung is not empty.  Few rungs are looked at where they hold all points but for a share that hardly ever matters: how
+    many is a matter of time and memory alone, for the rest counts with its bound.
     """
-    reach, digits, tape = min(window(points, rate), costs), _DIGITS, LazyBits(128, source)
+    widest, digits, tape = min(window(points, rate), costs), _DIGITS, LazyBits(128, source)
+    reach = min(_FIRST_REACH, widest)
     while True:
         sizes = counts(1, reach)
         under, over = powers(rate, reach + 1, digits)
         # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
         beyond = (points - sum(sizes)) * over[reach] if reach < costs else 0
         low = list(accumulate(map(mul, sizes, under)))
+        if reach < widest and beyond << _CERTAINTY > low[-1]:
+            reach = min(_WIDER * reach, widest)
+            continue
         high = list(accumulate(map(mul, sizes, over)))
         found = located(low, high, beyond, tape)
         if found is not None:

@@ -25,7 +25,6 @@ from dither.sources.types import Boolean, ColumnType, Date, Measured
 from dither.sources.windows import (
     BinnedRecords,
     EngineColumn,
-    EngineColumns,
     SharedReading,
     binned_categories,
     binned_numbers,
@@ -43,7 +42,7 @@ class TableRecords:
     def __init__(self, selection: Selection, expected_rows: int | None, shared: SharedReading | None = None) -> None:
         """``shared``: other queries with the same filter and groups, which are read together with this one."""
         self._selection, self._expected_rows = selection, expected_rows
-        self._shared = shared
+        self._shared = SharedReading() if shared is None else shared
 
     def __repr__(self) -> str:
         return "TableRecords(<private>)"
@@ -60,16 +59,16 @@ class TableRecords:
         powers: int,
     ) -> Sequence[EngineColumn]:
         """One column on a grid: windows of ``width`` ranks near some shares, sums between ranks, or sums of powers."""
-        columns = EngineColumns(self._selection, column, grid, missing, self._expected_rows, self._shared)
-        columns.shares, columns.width, columns.summed = near, width, summed
-        columns.powers = 0 if column is None else powers  # (of rows alone the sum is their number)
+        columns = self._shared.column(self._selection, column, grid, missing, self._expected_rows)
+        powers = 0 if column is None else powers  # (of rows alone the sum is their number)
+        columns.hint(near, width if near else 0, powers, summed=summed)
         return columns.each()
 
     def present(self, column: str) -> Sequence[EngineColumn]:
         """1 for every record in which the column has a value, 0 for any other."""
         selection = dataclasses.replace(self._selection, reads="presence")
-        columns = EngineColumns(selection, column, BIT, 0, self._expected_rows, self._shared)
-        columns.powers = 1
+        columns = self._shared.column(selection, column, BIT, 0, self._expected_rows)
+        columns.hint(powers=1)
         return columns.each()
 
     def states(self, column: str) -> Sequence[BinnedRecords]:

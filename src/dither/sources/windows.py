@@ -139,6 +139,15 @@ class SharedReading:
         """Read this column together with the others; all have the same filter and groups, and nobody owns rows."""
         self._columns.append(one)
 
+    def column(
+        self, selection: Selection, name: str | None, grid: Grid, missing: int, expected: int | None
+    ) -> EngineColumns:
+        """A column that is to be read: of queries that read the same one in the same way, the same."""
+        for one in self._columns:
+            if not one.is_read and one.reads_as(selection, name, grid, missing):
+                return one
+        return EngineColumns(selection, name, grid, missing, expected, self)
+
     def read(self) -> None:
         """All that is known to be wanted of the columns that were not read before."""
         new = [one for one in self._columns if not one.is_read]
@@ -193,6 +202,7 @@ class EngineColumns:
         self.fraction = 1.0
         self.shares: tuple[float, ...] = ()
         """Around which quantiles ranks will be wanted: a hint."""
+        self._hinted = 0
         self.width = DEFAULT_WIDTH
         """How many ranks on either side: a hint."""
         self.summed = False
@@ -210,6 +220,18 @@ class EngineColumns:
     def each(self) -> list[EngineColumn]:
         """The column of every group."""
         return [EngineColumn(self, index) for index in range(len(self.selection.groups))]
+
+    def reads_as(self, selection: Selection, name: str | None, grid: Grid, missing: int) -> bool:
+        """Whether these are the same numbers of the same records."""
+        asked = (selection.reads, name, grid, None if selection.drops(name) else raw_value(grid, missing))
+        return asked == (self.selection.reads, self.name, self.grid, self._missing)
+
+    def hint(self, shares: tuple[float, ...] = (), width: int = 0, powers: int = 0, *, summed: bool = False) -> None:
+        """What will be wanted, beside what others want."""
+        self.shares = (*self.shares, *(one for one in shares if one not in self.shares))
+        self.width = max(self._hinted, width) or DEFAULT_WIDTH
+        self._hinted = max(self._hinted, width)
+        self.powers, self.summed = max(self.powers, powers), self.summed or summed
 
     # --- what is read -----------------------------------------------------------------------------------
 
@@ -325,14 +347,14 @@ class EngineColumns:
             before = total + low * offset if summed or bracket == self._everything else None
             segments.append(Segment(offset, codes + low, np.cumsum(counts), before))
             offset += int(counts.sum())
-            total += exact_dot(codes, counts) if summed else 0
+            total += found.total(0, slice(start, stop)) if summed else 0
         return segments
 
     def read_extremes(self) -> bool:
         """Read the least or the largest records alone, where the hints ask for nothing else: one pass, no sample."""
         sides = {share == 1.0 for share in self.shares if share == 1.0 or share * self.estimated_rows() <= 1.0}
         count, groups = self.width + 3, len(self.selection.groups)
-        only_ranks = not self.summed and not self.powers
+        only_ranks = not self.summed and not self.powers and few_rows() > 0
         if len(self.shares) != 1 or len(sides) != 1 or not only_ranks or count * groups > MOST_EXTREMES:
             return False
         is_maximum = sides.pop()

@@ -28,7 +28,7 @@ from dither.sensitivity.ladder import (
 from dither.sensitivity.margins import LevelsByMargins
 from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.quantiles import HasQuantiles
-from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import HasReachableValues, ReachableValues, padded
 from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
@@ -104,9 +104,14 @@ class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], L
         return np.asarray(above - below)
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
-        def values(first: int, last: int) -> list[int]:
-            ranked: list[int] = data.ranks(self.rank + first, self.rank + last).tolist()
-            return ranked
+        low, high = self.answers.ends
+
+        def values(first: int, last: int) -> Sequence[int]:
+            # Beyond the records the chain is its bounds, however far somebody looks.
+            start, stop = max(self.rank + first, 1), min(self.rank + last, data.records)
+            inside: list[int] = data.ranks(start, stop).tolist() if start <= stop else []
+            before = min(max(1 - self.rank - first, 0), last - first + 1)
+            return padded(low, before, inside, high, last - first + 1 - before - len(inside))
 
         return ReachableValues(values, -self.rank, self.records - self.rank + 1)
 

@@ -8,6 +8,7 @@ the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/sta
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +30,7 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
-from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import FEW_LINKS, HasReachableValues, ReachableValues, padded
 from dither.sensitivity.sum_and_count import HasSumAndCount
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
@@ -103,12 +104,22 @@ class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], Le
             # For extremes costs must stay counts of one tail.
             return ReachableValues(here.reachable_values(data).values, -self.most - 1, self.most + 1)
         share, records = self.share, data.records
+        low, high = self.answers.ends
 
-        def values(first: int, last: int) -> list[int]:
-            places = reachable_ranks(share, records, first, last)
-            ranked = data.ranks(int(places[0]), int(places[-1]))
-            reached: list[int] = ranked[places - places[0]].tolist()
-            return reached
+        def rank_at(changes: int) -> int:
+            return int(reachable_ranks(share, records, changes, changes)[0])
+
+        def values(first: int, last: int) -> Sequence[int]:
+            every = range(first, last + 1)
+            start, stop = 0, len(every)
+            if stop > FEW_LINKS:
+                # Ranks rise with the changes: beyond the records the chain is its bounds, however far somebody looks.
+                start, stop = bisect_left(every, 1, key=rank_at), bisect_right(every, records, key=rank_at)
+            inside: list[int] = []
+            if start < stop:
+                places = reachable_ranks(share, records, every[start], every[stop - 1])
+                inside = data.ranks(int(places[0]), int(places[-1]))[places - places[0]].tolist()
+            return padded(low, start, inside, high, len(every) - max(start, stop))
 
         # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
         farthest = self._farthest()

@@ -22,7 +22,8 @@ def pay_file(rows: int, index: int, folder: Path) -> Dataset:
     path = folder / "pay.parquet"
     normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
     rows_of_pay = duckdb.sql(
-        f"SELECT exp(10.9 + 0.7 * {normal}) AS pay, (floor(random() * {GROUPS}))::INT AS job "  # noqa: S608
+        f"SELECT exp(10.9 + 0.7 * {normal}) AS pay, (floor(random() * {GROUPS}))::INT AS job, "  # noqa: S608
+        "(floor(random() * 20))::INT AS team "
         f"FROM range({int(rows)})"
     )
     if rows_of_pay is None:

@@ -9,7 +9,7 @@ import dither as dt
 from dither.queries.query import Query
 
 SHARES = [0.1, 0.25, 0.5, 0.75, 0.9]
-STATEMENT = "SELECT median(pay), mean(pay), sum(pay), maximum(pay), quantile(pay, 0.9), count(*) FROM pay GROUP BY job"
+STATEMENT = "SELECT median(pay), mean(pay), sum(pay), maximum(pay), quantile(pay, 0.9), count(*) FROM pay GROUP BY team"
 
 
 def _asked(options: dict[str, Any], data: dict[str, Any], query: Query) -> Callable[[], None]:
@@ -56,8 +56,8 @@ def quantiles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Non
 
 
 def statement(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
-    """Six statistics by the first twenty of the groups; other rows are in no group."""
-    columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, 19)}
+    """Six statistics by twenty groups."""
+    columns = {"pay": dt.Real(0, 600_000), "team": dt.Integer(0, 19)}
     session = dt.open(data["path"], columns=columns, rows=options["rows"], name="pay", budget=dt.Budget(1e6))
 
     def work() -> None:
