@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 MechanismName: TypeAlias = Literal[
     "auto",
+    "drawn_limit",
     "inverse",
     "k_norm",
     "ladder",
@@ -15,6 +16,7 @@ MechanismName: TypeAlias = Literal[
     "noisy_histogram",
     "noisy_local",
     "propose_test",
+    "race",
     "smooth",
     "smoothed_ladder",
     "stable",

@@ -40,6 +40,8 @@ class Neighbours(enum.Enum):
     """All rows of one person added, removed or replaced, up to a declared number of them."""
     EDGE = "edge"
     """Graphs on the same vertices that differ in one edge."""
+    NODE = "node"
+    """Graphs on the same vertices that differ in the edges of one vertex; a vertex without edges is one left out."""
     WEIGHT = "weight"
     """Graphs with the same edges that differ in the weight of one edge."""
     CHAIN = "chain"

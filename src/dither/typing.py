@@ -146,7 +146,7 @@ NormName: TypeAlias = Literal["l1", "l2", "linf"]
 ConstantsName: TypeAlias = Literal["exact", "paper"]
 """Our constants, or those that a paper prints."""
 NeighboursName: TypeAlias = Literal[
-    "change-one", "add-remove", "add-remove-change", "person", "edge", "weight", "chain", "listed"
+    "change-one", "add-remove", "add-remove-change", "person", "edge", "node", "weight", "chain", "listed"
 ]
 """The neighbour relations of ``dither.Neighbours``."""
 FilterName: TypeAlias = Literal["basic", "advanced", "zcdp"]

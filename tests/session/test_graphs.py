@@ -198,3 +198,50 @@ def test_graph_schemas_are_written_as_they_are_read(folder):
         schema = load_schema(folder / f"{name}.toml")
         (folder / "again.toml").write_text(dump_schema(schema))
         assert load_schema(folder / "again.toml") == schema
+
+
+NODES = FRIENDS.replace("vertices = 30", 'vertices = 30\nneighbours = "node"').replace("friends", "people")
+
+
+def test_vertices_that_are_people(folder):
+    """Edges of K30 where vertices are people: every way to ask, what is refused, and what is charged."""
+    (folder / "people.toml").write_text(NODES)
+    with dt.open(folder / "people.toml") as session:
+        release = session.ask(dt.Edges(), epsilon=4.0)
+        assert (release.neighbours, release.mechanism) == (dt.Neighbours.NODE, "drawn_limit")
+        assert release.interval[0] <= release.value <= release.interval[1] == 435
+        assert session.sql("SELECT edges() FROM people", epsilon=1.0, mechanism="race").neighbours is dt.Neighbours.NODE
+        assert session.quote(dt.Edges(max_degree=29), epsilon=1.0).mechanism == "worst_case"
+        assert session.quote(dt.Edges(), epsilon=1.0, prior=dt.ErdosRenyi(0.5)).expected_error > 0
+        spent = session.budget.spent
+        for query in (dt.Triangles(), dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.MinCut()):
+            with pytest.raises(dt.NotApplicable, match=query.name):
+                session.ask(query, epsilon=0.5)
+        count = dt.Custom(
+            name="own", value=len, bounds=(0, 9), step=1, default=0, neighbours="edge", global_sensitivity=1
+        )
+        distance = dt.DistanceToProperty(distance=len, most=9, neighbours=dt.Neighbours.EDGE)
+        for query in (count, distance):
+            with pytest.raises(dt.DitherError, match=r"node|about a graph|not asked"):
+                session.ask(query, epsilon=0.5)
+        assert session.budget.spent == spent == dt.Loss(5.0)
+    text = dump_schema(load_schema(folder / "people.toml"))
+    assert 'neighbours = "node"' in text
+    (folder / "people.toml").write_text(text.replace('neighbours = "node"\n', ""))
+    with pytest.raises(Contradiction, match="node"), dt.open(folder / "people.toml") as session:
+        session.ask(dt.Edges(), epsilon=1.0)
+
+
+def test_whose_edges_are(folder):
+    """A relation that is none is refused at its line, and one of people where edges are public."""
+    (folder / "people.toml").write_text(NODES.replace('"node"', '"vertex"'))
+    with pytest.raises(InvalidText, match="neighbours"):
+        load_schema(folder / "people.toml")
+    (folder / "people.toml").write_text(NODES.replace("vertices = 30", 'vertices = 30\nweight = "w"\ncap = 10'))
+    with pytest.raises(InvalidText, match="without weights"):
+        load_schema(folder / "people.toml")
+    for wrong in ("vertex", "weight", None):
+        with pytest.raises(dt.InvalidArgument, match="neighbours"):
+            dt.Graph([(0, 1)], n=3, neighbours=wrong)
+    with pytest.raises(dt.InvalidArgument, match="neighbours"):
+        dt.Graph([(0, 1)], n=3, weights=[1], cap=2, neighbours="node")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
@@ -107,6 +107,43 @@ class AddedNoise(ErrorLaw):
         if self.whole:
             return 2.0 * math.exp(-(distance + 1) / self.scale) / (1.0 + math.exp(-1.0 / self.scale))
         return float(self.law.tail(np.array([(distance + 0.5) / self.scale]))[0])
+
+
+@dataclass(frozen=True)
+class DistributedError(ErrorLaw):
+    """The error of an answer whose distribution function is known, cut to the public range."""
+
+    value: int
+    rooms: tuple[float, float]
+    at_most: Callable[[Floats], Floats]
+    """P(answer <= place) before it is cut to the range."""
+
+    @classmethod
+    def on(cls, grid: Grid, value: int, at_most: Callable[[Floats], Floats]) -> DistributedError:
+        """The law on a grid."""
+        return cls(value, rooms(grid, value), at_most)
+
+    def _beyond(self, distances: Floats) -> Floats:
+        down, up = self.rooms
+        above = np.where(distances < up, 1.0 - self.at_most(self.value + distances), 0.0)
+        return above + np.where(distances < down, self.at_most(self.value - distances - 1.0), 0.0)
+
+    @property
+    def mean(self) -> float:
+        farthest = max(self.rooms)
+        # E|error| is the sum of P(error > k) over k from 0 on; between the places it is interpolated.
+        places = np.unique(np.floor(np.concatenate([np.arange(64.0), np.geomspace(64.0, max(farthest, 65.0), _NODES)])))
+        places = places[places < farthest]
+        if not len(places):
+            return 0.0
+        tails = self._beyond(places)
+        steps = np.diff(places)
+        # A trapezoid for whole numbers from one place up to, and without, the next one.
+        between = steps * tails[:-1] + (tails[1:] - tails[:-1]) * (steps - 1.0) / 2.0
+        return float(between.sum() + tails[-1] * (farthest - places[-1]))
+
+    def beyond(self, distance: float) -> float:
+        return float(self._beyond(np.array([math.floor(distance)], dtype=np.float64))[0])
 
 
 class Mixture(ErrorLaw):

@@ -18,6 +18,7 @@ from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sensitivity.ladder import HasLadder
 from dither.sensitivity.largest_change import HasLargestChange
 from dither.sensitivity.levels import HasLevels
+from dither.sensitivity.limited_shares import HasLimitedShares
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.reachable import HasReachableValues
 from dither.sensitivity.sum_and_count import HasSumAndCount
@@ -31,6 +32,7 @@ STRUCTURES = (
     HasDomainHistogram,
     HasLargestChange,
     HasSumAndCount,
+    HasLimitedShares,
 )
 """Sensitivity structures, from what every statistic offers to what few do; mechanisms are listed in this order."""
 

@@ -25,16 +25,23 @@ from dither.statistics.graphs import (
     StarCount,
     TriangleCount,
 )
+from dither.statistics.node_graphs import LimitedEdgeCount, NodeEdgeCount
 from dither.statistics.restricted import BoundedCliqueCount, BoundedKTriangleCount, BoundedStarCount
 from dither.typing import CountInterval, Whole
+
+_MANY_PER_VERTEX = (
+    "one vertex can lie in so many of them that no limit of its share with a proved sensitivity can be computed here"
+)
 
 
 @dataclass(frozen=True)
 class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
-    """A question about a graph in which every edge is a person's."""
+    """A question about a graph in which every edge, or every vertex with its edges, is a person's."""
 
     column = None
     nulls = None
+    not_for_nodes: ClassVar[str] = "it is not proved for neighbours that differ in all edges of a vertex"
+    """Why it is refused where vertices are people."""
 
     def shape(self, data: Graph) -> GraphShape:
         return as_graph(data).shape
@@ -48,11 +55,14 @@ class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
     def resolve(self, shape: Shape) -> GraphCount:
         if not isinstance(shape, GraphShape):
             raise InvalidArgument("shape", type(shape), "must be the public facts of a graph")
-        if shape.neighbours is not Neighbours.EDGE:
+        if shape.neighbours is Neighbours.NODE:
+            statistic = self._counted_for_nodes(shape.vertices)
+        elif shape.neighbours is Neighbours.EDGE:
+            statistic = self._counted(shape.vertices)
+        else:
             raise NotApplicable(
                 "query", self.name, "in a graph with weights the edges are public", "questions about weights"
             )
-        statistic = self._counted(shape.vertices)
         if statistic.most > MOST_COUNT:
             raise InvalidArgument(
                 "k", getattr(self, "k", None), f"must give counts of at most 1e290 for n={shape.vertices}"
@@ -63,6 +73,10 @@ class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
     def _counted(self, vertices: int) -> GraphCount:
         """The statistic for so many vertices."""
 
+    def _counted_for_nodes(self, vertices: int) -> GraphCount:  # noqa: ARG002
+        """The same where a vertex with all of its edges is a person's."""
+        raise NotApplicable("query", self.name, self.not_for_nodes, "edges")
+
     def _at_least(self, vertices: int, needed: int) -> None:
         if vertices < needed:
             raise InvalidArgument("n", vertices, f"must have at least {needed} vertices for {self.label}")
@@ -71,7 +85,10 @@ class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
 @query("edges", of="graph", menu=Menu("Graph", "Edges"))
 @dataclass(frozen=True)
 class Edges(GraphQuery):
-    """The number of edges.  ``max_degree``: count only edges within the first so many of both of their vertices."""
+    """The number of edges.  ``max_degree``: count only edges within the first so many of both of their vertices.
+
+    Where vertices are people (``neighbours="node"``) ``max_degree`` is the most that one vertex counts, in fractions.
+    """
 
     max_degree: Whole | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "edges"
@@ -86,6 +103,12 @@ class Edges(GraphQuery):
             return EdgeCount(vertices)
         # A bound above the number of vertices has no effect, and would not fit into machine words.
         return BoundedEdgeCount(vertices, min(int(self.max_degree), vertices))
+
+    def _counted_for_nodes(self, vertices: int) -> GraphCount:
+        self._at_least(vertices, 2)
+        if self.max_degree is None:
+            return NodeEdgeCount(vertices)
+        return LimitedEdgeCount(vertices, min(int(self.max_degree), vertices))
 
 
 @query("triangles", of="graph", menu=Menu("Graph", "Triangles"))
@@ -150,6 +173,7 @@ class KTriangles(_KQuery):
 
     noun: ClassVar[str] = "triangles"
     beyond: ClassVar[int] = 1
+    not_for_nodes: ClassVar[str] = _MANY_PER_VERTEX
 
     def _counted(self, vertices: int) -> GraphCount:
         self._at_least(vertices, self.k + 2)
@@ -164,6 +188,7 @@ class KCliques(_KQuery):
     """The number of cliques of k vertices; 2 are edges, 3 are triangles.  ``max_degree`` as for triangles."""
 
     noun: ClassVar[str] = "cliques"
+    not_for_nodes: ClassVar[str] = _MANY_PER_VERTEX
     least: ClassVar[int] = 2
     beyond: ClassVar[int] = -1
 
@@ -174,6 +199,11 @@ class KCliques(_KQuery):
         small: dict[int, type[EdgeCount | TriangleCount]] = {2: EdgeCount, 3: TriangleCount}
         k = int(self.k)
         return small[k](vertices) if k in small else CliqueCount(vertices, k)
+
+    def _counted_for_nodes(self, vertices: int) -> GraphCount:
+        if int(self.k) == 2:
+            return Edges(max_degree=self.max_degree).resolve(GraphShape.of(vertices, Neighbours.NODE))
+        return super()._counted_for_nodes(vertices)
 
     def _restricted(self, vertices: int, degree: int) -> GraphCount:
         small: dict[int, type[BoundedEdgeCount | BoundedTriangleCount]] = {2: BoundedEdgeCount, 3: BoundedTriangleCount}

@@ -72,6 +72,7 @@ class Sum(BoundsFitted, _Total[float, Interval]):
     def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:
         # Around a centre only where the number of records is public.
         return number + records * centre
+
     default_drop = True
     needs_public_count = ("inverse",)
 

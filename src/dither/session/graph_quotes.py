@@ -84,8 +84,12 @@ def graph_plan(
     elif entry_of(query).of == "weighted graph":
         raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
     else:
-        shape = GraphShape(schema.vertices, whole=True, nullable=False)
+        shape = GraphShape.of(schema.vertices, schema.neighbours)
     inner = query.plan(shape, options)
+    if inner.neighbours is not schema.neighbours:
+        raise NotApplicable(
+            "query", query.name, f"its loss is not about these data, whose neighbours are {schema.neighbours}", "edges"
+        )
     declared = [schema.vertices, *schema.ends, schema.weight, schema.cap, schema.step]
     words = (query, options.loss, {"graph": plain(declared, exact_text)}, mechanism, noise, options.level)
     return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))

@@ -22,7 +22,7 @@ from dither.sources.column import Shape, as_array
 from dither.sources.entries import reals
 from dither.sources.files import Masked, file_column_type, read_file_column
 from dither.sources.frames import Scalar, object_array
-from dither.sources.graph_schema import MOST_VERTICES
+from dither.sources.graph_schema import MOST_VERTICES, Whose, per_vertex
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ class GraphShape(Shape):
 
     neighbours: Neighbours = Neighbours.EDGE
 
+    @classmethod
+    def of(cls, vertices: int, neighbours: Neighbours) -> GraphShape:
+        """The facts of so many vertices."""
+        return cls(vertices, whole=True, nullable=False, neighbours=neighbours)
+
     @property
     def vertices(self) -> int:
         """The number of vertices."""
@@ -52,6 +57,9 @@ class Graph:
     """An undirected simple graph.  The vertices 0 .. n - 1 are public.
 
     Without weights every edge is a person's: neighbours differ in one edge, and even the number of edges is private.
+    With ``neighbours="node"`` every vertex is a person: neighbours differ in all edges of one vertex.  The vertices
+    stay public, and n is a cap on how many people there can be: somebody who is not there is a vertex without edges,
+    so that coming, going and changing all of one's edges are one step.
     With weights every weight is a person's: neighbours differ in one weight, and the edges are public.
 
     edges: whole numbers in two columns, each edge once.
@@ -61,10 +69,12 @@ class Graph:
         count as the cap.
     step: the public grid of the weights; by default 1 for whole numbers, else 2**-36 of the cap.
     strict: raise InvalidData if anything had to be cleaned away.
+    neighbours: whose the edges are, "edge" or "node"; without weights only.
 
     **Cleaning.**  Where edges are private, an error that depends on them is a leak.  So loops, pairs with a vertex
     outside 0 .. n - 1 and rows that are no pair of whole numbers are left out (1.0 and "1" are the vertex 1, as in a
-    file), and repeated or reversed pairs count once: a row more or less still changes the graph by at most one edge.
+    file), and repeated or reversed pairs count once: a row more or less still changes the graph by at most one edge,
+    and all rows that name a vertex change no edges but its own.
      ``strict=True`` is for the owner, who may look.  Where edges are public (weights given)
     such rows are errors always.
 
@@ -81,7 +91,9 @@ class Graph:
         cap: Number | None = None,
         step: Number | None = None,
         strict: bool = False,
+        neighbours: Whose = "edge",
     ) -> None:
+        self._per_vertex = per_vertex(neighbours, weighted=weights is not None)
         pairs = _pairs(edges)
         self._starts, self._ends = compressed(pairs, _vertices(n))
         self._weights: NDArray[np.generic] | None = None
@@ -114,6 +126,7 @@ class Graph:
         cap: Number | None = None,
         step: Number | None = None,
         strict: bool = False,
+        neighbours: Whose = "edge",
         withheld: bool = False,
     ) -> Graph:
         """From two columns of a CSV, TSV or Parquet edge list (its first line names them).
@@ -138,7 +151,15 @@ class Graph:
             if names.ndim != 1 or names.dtype.kind not in "iu" or len(np.unique(names)) != n:
                 raise InvalidArgument("vertices", type(vertices), "must be distinct whole numbers")
             columns = [_places(column, names) for column in columns]
-        return cls(np.stack(columns, axis=1), n=_vertices(n), weights=weights, cap=cap, step=step, strict=strict)
+        return cls(
+            np.stack(columns, axis=1),
+            n=_vertices(n),
+            weights=weights,
+            cap=cap,
+            step=step,
+            strict=strict,
+            neighbours=neighbours,
+        )
 
     @classmethod
     def from_networkx(
@@ -149,12 +170,15 @@ class Graph:
         cap: Number | None = None,
         step: Number | None = None,
         strict: bool = False,
+        neighbours: Whose = "edge",
     ) -> Graph:
         """From a networkx graph: its nodes are public, in the order in which it lists them; directions are ignored."""
         place = {node: index for index, node in enumerate(graph.nodes)}
         rows = np.fromiter((place[node] for pair in graph.edges() for node in pair), dtype=np.int64)
         weights = None if weight is None else [value for *_, value in graph.edges(data=weight)]
-        return cls(rows.reshape(-1, 2), n=len(place), weights=weights, cap=cap, step=step, strict=strict)
+        return cls(
+            rows.reshape(-1, 2), n=len(place), weights=weights, cap=cap, step=step, strict=strict, neighbours=neighbours
+        )
 
     @classmethod
     def from_igraph(
@@ -165,11 +189,12 @@ class Graph:
         cap: Number | None = None,
         step: Number | None = None,
         strict: bool = False,
+        neighbours: Whose = "edge",
     ) -> Graph:
         """From an igraph graph; directions are ignored."""
         rows = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
         weights = None if weight is None else graph.es[weight]
-        return cls(rows, n=graph.vcount(), weights=weights, cap=cap, step=step, strict=strict)
+        return cls(rows, n=graph.vcount(), weights=weights, cap=cap, step=step, strict=strict, neighbours=neighbours)
 
     @classmethod
     def from_scipy(
@@ -180,6 +205,7 @@ class Graph:
         cap: Number | None = None,
         step: Number | None = None,
         strict: bool = False,
+        neighbours: Whose = "edge",
     ) -> Graph:
         """From a sparse adjacency matrix: a stored entry that is not zero is an edge; one triangle of it, or both.
 
@@ -199,7 +225,7 @@ class Graph:
             kept &= entries.row <= entries.col
         pairs = np.stack([entries.row[kept], entries.col[kept]], axis=1)
         weights = entries.data[kept] if weighted else None
-        return cls(pairs, n=rows, weights=weights, cap=cap, step=step, strict=strict)
+        return cls(pairs, n=rows, weights=weights, cap=cap, step=step, strict=strict, neighbours=neighbours)
 
     def __repr__(self) -> str:
         hidden = "weights=<private>" if self.weighted else "edges=<private>"
@@ -217,13 +243,15 @@ class Graph:
 
     @property
     def neighbours(self) -> Neighbours:
-        """Which graphs a guarantee compares: one edge, or one weight, differs."""
-        return Neighbours.WEIGHT if self.weighted else Neighbours.EDGE
+        """Which graphs a guarantee compares: one edge, the edges of one vertex, or one weight differs."""
+        if self.weighted:
+            return Neighbours.WEIGHT
+        return Neighbours.NODE if self._per_vertex else Neighbours.EDGE
 
     @property
     def shape(self) -> GraphShape:
         """The public facts."""
-        return GraphShape(self.vertices, whole=True, nullable=False, neighbours=self.neighbours)
+        return GraphShape.of(self.vertices, self.neighbours)
 
     @property
     def starts(self) -> Starts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.numbers import Number
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from dither.sources.graph import Graph
 
 MOST_VERTICES = (1 << 31) - 1
+Whose: TypeAlias = Literal["edge", "node"]
+"""Whose the private edges are: each one somebody's, or all those of a vertex."""
 
 
 @dataclass(frozen=True)
 class GraphSchema:
     """An edge list in a CSV, TSV or Parquet file with a public number of vertices 0 .. ``vertices`` - 1.
 
-    Without ``weight`` every edge is a person's and private; with it the edges are public and the weights, between 0 and
-    ``cap``, are private.
+    Without ``weight`` every edge is a person's and private, or with ``neighbours="node"`` every vertex with its edges;
+    with it the edges are public and the weights, between 0 and ``cap``, are private.
     """
 
     source: str
@@ -36,6 +38,8 @@ class GraphSchema:
     budget: Budget | None = None
     filter: str = "basic"
     slack: Number | None = None
+    neighbours: Neighbours = field(default=Neighbours.EDGE, kw_only=True)
+    """Which graphs every release compares: one edge, or all edges of one vertex; with a weight always one weight."""
     folder: str | None = field(default=None, compare=False)
     version: int = field(default=VERSIONS[-1], kw_only=True, compare=False)
     """Which reading of schema files it was written for; 1 is that of dither 0.1.0."""
@@ -55,11 +59,10 @@ class GraphSchema:
                 raise InvalidArgument(key, given, "is for a graph with a weight column: leave it out")
         if self.weight is not None and self.cap is None:
             raise InvalidArgument("cap", None, "is missing: declare a public upper bound of the weights")
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which graphs every release compares."""
-        return Neighbours.EDGE if self.weight is None else Neighbours.WEIGHT
+        is_default = self.weight is not None and self.neighbours in (Neighbours.EDGE, Neighbours.WEIGHT)
+        whose = "edge" if is_default else str(self.neighbours)
+        relation = Neighbours.NODE if per_vertex(whose, weighted=self.weight is not None) else Neighbours.EDGE
+        object.__setattr__(self, "neighbours", relation if self.weight is None else Neighbours.WEIGHT)
 
     @property
     def relation(self) -> Relation:
@@ -101,5 +104,15 @@ class GraphSchema:
             weight=self.weight,
             cap=self.cap,
             step=self.step,
+            neighbours="node" if self.neighbours is Neighbours.NODE else "edge",
             withheld=withheld,
         )
+
+
+def per_vertex(neighbours: str, *, weighted: bool) -> bool:
+    """Whether vertices are people, or single edges."""
+    if neighbours not in get_args(Whose):
+        raise InvalidArgument("neighbours", neighbours, "must be 'edge' or 'node'")
+    if weighted and neighbours != "edge":
+        raise InvalidArgument("neighbours", neighbours, "is for a graph without weights: leave it out")
+    return neighbours == "node"

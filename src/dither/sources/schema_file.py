@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from dither.borders import MISSING, OBJECT, Mistake, Model, first_mistake, given_fields
 from dither.errors import InvalidArgument, InvalidText, suggested
 from dither.plain import Json
-from dither.privacy import Budget
+from dither.privacy import Budget, Neighbours
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.lines import TextLayout
 from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, VERSIONS, Schema
@@ -109,6 +109,7 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
         graph: dict[str, Writable] = {
             "vertices": schema.vertices,
             "ends": schema.ends,
+            "neighbours": str(schema.neighbours) if schema.neighbours is Neighbours.NODE else None,
             "weight": schema.weight,
             "cap": schema.cap,
         }

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from types import EllipsisType, GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, TypeVar, get_args
 
 from pydantic import Field, PlainValidator
 
@@ -22,6 +22,7 @@ from dither.errors import InvalidArgument, suggested
 from dither.plain import Given
 from dither.privacy import FILTERS
 from dither.sources.engines.factory import ENGINES
+from dither.sources.graph_schema import Whose
 from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS, VERSIONS
 from dither.sources.types import NO_BOUNDS, TYPES
 
@@ -228,6 +229,7 @@ class GraphSection(Model):
 
     vertices: Annotated[int, Accepts(_whole(1, "write a whole number of at least 1"))]
     ends: Annotated[tuple[str, str] | None, Accepts(_TWO_NAMES)] = None
+    neighbours: Annotated[str | None, Accepts(among(*get_args(Whose)))] = None
     weight: Quoted = None
     cap: NumberIfGiven = None
     step: NumberIfGiven = None

@@ -56,6 +56,7 @@ from dither_lab.audit.universes import (
     chain_universe,
     column_universe,
     graph_universe,
+    node_universe,
     selection_universe,
     several_features_universe,
     table_selection_universe,
@@ -282,6 +283,9 @@ def _graph_counts() -> Iterator[AuditedQuery]:
         yield AuditedQuery(
             f"{name} of bounded degree", (type(asked).__name__,), _graphs(asked), "graphs", bounds=_LADDER
         )
+    for name, asked in (("edges", Edges()), ("edges of limited degree", Edges(max_degree=2))):
+        people = functools.cache(lambda quick, asked=asked: node_universe(asked, 4))
+        yield AuditedQuery(f"{name}, vertices are people", ("Edges",), people, "node_privacy", bounds=_LADDER)
     yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")

@@ -18,7 +18,7 @@ from dither.queries.query import StatisticQuery
 from dither.queries.trees import MSTCost
 from dither.queries.weighted_cuts import WeightedMinCut
 from dither.sources.column import Column, Shape, Table
-from dither.sources.graph import Graph
+from dither.sources.graph import Graph, GraphShape
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
@@ -164,6 +164,22 @@ def graph_universe(query: StatisticQuery, vertices: int) -> Universe:
     return Universe(
         statistic, graphs, [(code, code ^ (1 << bit)) for code in range(len(graphs)) for bit in range(bits)]
     )
+
+
+def node_universe(query: StatisticQuery, vertices: int) -> Universe:
+    """All graphs; neighbours differ in the edges of one vertex."""
+    graphs = small_graphs(vertices)
+    own = [
+        sum(1 << bit for bit, edge in enumerate(combinations(range(vertices), 2)) if vertex in edge)
+        for vertex in range(vertices)
+    ]
+    pairs = [
+        (code, other)
+        for code in range(len(graphs))
+        for other in range(len(graphs))
+        if code != other and any((code ^ other) & ~bits == 0 for bits in own)
+    ]
+    return Universe(query.resolve(GraphShape.of(vertices, Neighbours.NODE)), graphs, pairs)
 
 
 def weighted_universe(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dither.sensitivity.domain_histogram import HasDomainHistogram
 from dither.sensitivity.levels import HasLevels
+from dither.sensitivity.limited_shares import HasLimitedShares
 from dither.sensitivity.local import HasLocalSensitivity
 from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.reachable import HasReachableValues
@@ -270,5 +271,8 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     local: tuple[int, ...] = ()
     if isinstance(statistic, HasLocalSensitivity):
         local = (int(statistic.lipschitz_proxy(data)), int(statistic.local(data)))
+    limited: tuple[int, ...] = ()
+    if isinstance(statistic, HasLimitedShares):
+        limited = tuple(statistic.limited_values(data, range(1, statistic.largest_share + 1)))
     level = (statistic.level_function().level(data),) if isinstance(statistic, HasLevels) else ()
-    return (int(statistic.value(data)), rungs, chained, local, level)
+    return (int(statistic.value(data)), rungs, chained, local, level, limited)

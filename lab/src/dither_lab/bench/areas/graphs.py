@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,9 +20,11 @@ SIZES = {
     "email-Enron": (36_692, 183_831),
     "loc-Gowalla": (196_591, 950_327),
     "USA-road-NY": (264_346, 365_050),
+    "ego-Facebook": (4_039, 88_234),
 }
 """Vertices and edges of the real graphs."""
 COMPARED = tuple(SIZES)[:4]
+CHANGE_VERTEX = "change all edges of one vertex"
 OTHERS = {"ladder mechanism (Zhang et al. 2015)": "ladder", "NRS11 Laplace, paper's constants": "paper"}
 LADDER = "exact triangle ladder at beta 1/20 of"
 
@@ -113,6 +116,55 @@ def _subgraphs(quick: bool) -> list[Comparison]:
         )
         for name in (COMPARED[:2] if quick else COMPARED)
         for query in ("2-triangles", "4-cliques")
+    ]
+
+
+def _shares(answer: float, data: Dataset) -> float:
+    """The error over the largest degree: half of that is the floor on neighbours (V17 Proposition 3.1)."""
+    edges = data["edges"]
+    return abs(float(answer) - len(edges)) / float(np.bincount(edges.ravel()).max())
+
+
+def _people(quick: bool) -> list[Comparison]:
+    """Edges where vertices are people, beside the race to the top as its paper prints it."""
+
+    def way(label: str, mechanism: str) -> Way:
+        return Way(OURS, "people", label, {"mechanism": mechanism, "epsilon": "0.8"})
+
+    names = ("ego-Facebook", "email-Enron", "loc-Gowalla")
+    graphs = [_real(name) for name in (names[:1] if quick else names)]
+    graphs.append(Data("light tail 200000", partial(_generated, "even", 200_000)))
+    # The same graph ten times, two answers each: errors have intervals.
+    graphs = [replace(data, count=10) for data in graphs]
+    return [
+        Comparison(
+            name=f"people/{data.name}",
+            what=f"error of the edges of {data.name}, over the largest degree, vertices are people",
+            data=data,
+            ours=way("drawn limit", "drawn_limit"),
+            others=(way("race, base 8", "race"), way("race to the top as printed, base 2", "printed")),
+            measures=("error",),
+            guarantee="epsilon 0.8",
+            neighbours=CHANGE_VERTEX,
+            score=_shares,
+            unit="largest degrees",
+            centre="median",
+            effort=MeasuringEffort(10, 2, 60.0),
+            asked=(Asked("error", 1.0, peers=("race to the top as printed, base 2",)),),
+        )
+        for data in graphs
+    ] + [
+        Comparison(
+            name=f"people time/{name}",
+            what=f"edges of {name}, vertices are people",
+            data=_real(name),
+            ours=way("drawn limit", "drawn_limit"),
+            guarantee="epsilon 0.8",
+            neighbours=CHANGE_VERTEX,
+            effort=MeasuringEffort(5, 1, 0.0),
+            asked=(Asked("time", 60.0, of="ours"),),
+        )
+        for name in names[-1:]
     ]
 
 
@@ -236,8 +288,8 @@ def _trees(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Noise, times of triangle ladders, spanning trees."""
-    return [*_errors(quick), *_subgraphs(quick), *_times(quick), *_trees(quick)]
+    """Noise, node privacy, times of triangle ladders, spanning trees."""
+    return [*_errors(quick), *_subgraphs(quick), *_people(quick), *_times(quick), *_trees(quick)]
 
 
 AREA = Area("graphs", "Graphs", comparisons)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 import dither as dt
 from dither.kernels.cuts import edge_connectivity
+from dither.mechanisms.choice import MECHANISMS
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
@@ -95,6 +97,19 @@ def _ladder_median(rungs: Ladder, epsilon: float) -> float:
     at = int(np.searchsorted(cumulated, half))
     before = cumulated[at - 1] if at else 1.0
     return float(widths[:at].sum() + max(half - before, 0.0) / (2 * weights[at]))
+
+
+def people(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+    """The edges of a graph whose vertices are people; "printed": the race with its paper's limits 2, 4, 8, ..."""
+    graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True, neighbours="node")
+    epsilon, printed = Fraction(options["epsilon"]), options["mechanism"] == "printed"
+    spec = MechanismSpec(dt.Edges().resolve(graph.shape), Loss(float(epsilon)))
+    prepared: Any = MECHANISMS["race" if printed else options["mechanism"]]().prepare(spec)
+    if printed:
+        limits = tuple(2**j for j in range(1, (graph.vertices - 2).bit_length() + 1))
+        prepared = replace(prepared, limits=limits, scales=tuple(len(limits) * one / epsilon for one in limits))
+    prepared.run(dt.Graph(RING, n=graph.vertices))
+    return lambda: float(prepared.run(graph).number)
 
 
 def _weighted(data: dict[str, Any]) -> dt.Graph:

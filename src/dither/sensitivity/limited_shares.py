@@ -1,0 +1,51 @@
+"""Counts to which every person contributes a share, and what is left of them where shares are limited."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Generic
+
+from dither.sensitivity.global_sensitivity import Data
+
+
+class HasLimitedShares(ABC, Generic[Data]):
+    """A count of people's shares, with its values where no person counts more than a limit."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def largest_share(self) -> int:
+            """The most that one person can ever contribute: public.  Under this limit the value is the statistic's."""
+
+    @abstractmethod
+    def limited_values(self, data: Data, limits: Sequence[int]) -> list[int]:
+        """The values under public limits, in grid steps: private.  None exceeds the statistic's own."""
+
+    def limited_sensitivity(self, limit: int) -> int:
+        """The most that one person moves the value under a limit, in grid steps: public."""
+        return limit
+
+
+def limits_up_to(largest: int, base: Fraction) -> tuple[int, ...]:
+    """Whole limits that grow by at most ``base``, up to whole numbers; the last is the largest share.  Public.
+
+    >>> limits_up_to(1000, Fraction(10))
+    (10, 100, 1000)
+    """
+    steps = 1
+    while base**steps < largest:
+        steps += 1
+    return tuple(sorted({_root_up(largest**place, steps) for place in range(1, steps + 1)}))
+
+
+def _root_up(number: int, degree: int) -> int:
+    """The least whole number whose power is at least ``number``."""
+    low, high = 0, 1
+    while high**degree < number:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**degree < number else (low, middle)
+    return high
