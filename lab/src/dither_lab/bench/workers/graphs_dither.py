@@ -60,7 +60,7 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
 
 
-class Edges(TypedDict):
+class StoredGraph(TypedDict):
     """A graph as it is stored."""
 
     edges: NDArray[np.int32]
@@ -75,7 +75,7 @@ class SubgraphOptions(TypedDict):
     divisor: int
 
 
-def subgraph_error(options: SubgraphOptions, data: Edges) -> Callable[[], float]:
+def subgraph_error(options: SubgraphOptions, data: StoredGraph) -> Callable[[], float]:
     """The mean of |error| of smooth noise, from its law."""
     graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True)
     statistic = (dt.KTriangles(2) if options["query"] == "2-triangles" else dt.KCliques(4)).resolve(graph.shape)

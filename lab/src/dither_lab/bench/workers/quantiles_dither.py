@@ -74,7 +74,7 @@ def oracle(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
     return lambda: centre + float(rng.laplace(0.0, least))
 
 
-class Records(TypedDict):
+class ColumnWithGaps(TypedDict):
     """One column; what has no value is NaN."""
 
     x: NDArray[np.float64]
@@ -91,7 +91,7 @@ class MeanOptions(TypedDict):
     """Whether half of the width of the interval is asked for, instead of the answer."""
 
 
-def selected_mean(options: MeanOptions, data: Records) -> Callable[[], float]:
+def selected_mean(options: MeanOptions, data: ColumnWithGaps) -> Callable[[], float]:
     """The mean of the records that have a value; how many have one is private."""
     low, high = options["bounds"]
 
@@ -111,7 +111,7 @@ def selected_mean(options: MeanOptions, data: Records) -> Callable[[], float]:
     return ask
 
 
-def selected_oracle(options: MeanOptions, data: Records) -> Callable[[], float]:
+def selected_oracle(options: MeanOptions, data: ColumnWithGaps) -> Callable[[], float]:
     """The same with Laplace noise of what one record can move it by, which is not private."""
     kept, rng = data["x"][~np.isnan(data["x"])], np.random.default_rng()
     low, high = options["bounds"]
