@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
@@ -51,7 +52,7 @@ def centre_distance(answer: Centres, data: Dataset) -> float:
     return float(min(np.linalg.norm(found[list(order)] - TRUTH, axis=1).mean() for order in orders))
 
 
-def blobs_in(dimensions: int, n: int, index: int, folder: Path) -> Dataset:
+def blobs_in(dimensions: int, n: int, index: int, folder: Path) -> dict[str, NDArray[np.float64]]:
     """Three clusters around places of [-6, 6]^d."""
     rng = np.random.default_rng([index, dimensions])
     truth = rng.uniform(-6, 6, (3, dimensions))
@@ -61,9 +62,9 @@ def blobs_in(dimensions: int, n: int, index: int, folder: Path) -> Dataset:
     }
 
 
-def matched_distance(answer: Centres, data: Dataset) -> float:
+def matched_distance(answer: Centres, data: dict[str, NDArray[np.float64]]) -> float:
     """The mean distance of matched centres from those of the dataset."""
-    found, truth = np.array(answer, dtype=float), np.asarray(data["truth"])
+    found, truth = np.array(answer, dtype=float), data["truth"]
     orders = itertools.permutations(range(len(truth)))
     return float(min(np.linalg.norm(found[list(order)] - truth, axis=1).mean() for order in orders))
 

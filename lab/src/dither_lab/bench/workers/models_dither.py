@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dither as dt
 from dither.kernels.arrangement import boundary_changes, cell_around, lines_of, minimiser_box
@@ -124,15 +125,15 @@ def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], An
     return work
 
 
-def tukey_em(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+def tukey_em(options: dict[str, float], data: dict[str, NDArray[np.float64]]) -> Callable[[], list[float]]:
     """TukeyEM (Amin et al. 2022) in floats, as its authors state it, but for a test that always passes.
 
     Half of epsilon is for that test; the draw looks at boxes of a depth of at least a quarter of the models.
     """
-    X, y, models, rate = data["X"], data["y"], options["models"], options["epsilon"] / 4
+    X, y, models, rate = data["X"], data["y"], int(options["models"]), options["epsilon"] / 4
     design, rng = np.column_stack([np.ones(len(y)), X]), np.random.default_rng()
 
-    def work() -> Any:
+    def work() -> list[float]:
         parts = rng.permutation(len(y))[: len(y) // models * models].reshape(models, -1)
         fits = np.sort(np.array([np.linalg.lstsq(design[part], y[part])[0] for part in parts]), axis=0)
         depths = np.arange(models // 2, models // 4, -1)
@@ -146,7 +147,7 @@ def tukey_em(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]
         while True:
             point = rng.uniform(low[level], high[level])
             if level == 0 or ((point < low[level - 1]) | (point > high[level - 1])).any():
-                return point[1:].tolist()
+                return [float(one) for one in point[1:]]
 
     return work
 
