@@ -8,9 +8,10 @@ code leaves the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,11 @@ _TOTALS = -1
 """The place of what all records have together, beside those of columns with codes."""
 
 Whole: TypeAlias = NDArray[np.int64]
-Code: TypeAlias = Callable[[exp.Expr, Sequence[exp.Expr]], exp.Expr]
-"""The code of a record, from its value and from the ends of its group."""
+Coded: TypeAlias = Literal["steps", "brackets"]
+"""What the code of a record is: its steps, or its steps within a bracket and else the gap between brackets."""
+LIMB_BITS = 26
+PRODUCTS = (("high", ""), ("low", ""), ("high", "high"), ("high", "low"), ("low", "low"))
+"""The limbs of steps of which sums, and sums of squares, are put together: products of two have 54 bits."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,47 @@ class Part:
     grid: Grid
     missing: float | None
     """What a record without a value counts as; None where it is left out."""
-    code: Code | None = None
+    coded: Coded | None = None
     """None: all records together."""
     ends: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     """Numbers of each group that the code compares with, as many for every group."""
-    sums: tuple[Callable[[exp.Expr], exp.Expr], ...] = ()
-    """Whole numbers of a record, none below 0, that are summed."""
+    powers: int = 0
+    """1: steps are summed; 2: their limbs and the products of those (``PRODUCTS``)."""
+
+    def shifted(self, value: exp.Expr) -> exp.Expr:
+        """The steps of a value above the grid's lower end."""
+        low, steps = self.grid.ends[0], self.selection.steps(value, self.grid)
+        return steps if low == 0 else exp.Paren(this=exp.Sub(this=steps, expression=literal(low)))
+
+    def code(self, value: exp.Expr, ends: Sequence[exp.Expr]) -> exp.Expr:
+        """The code of a record with this value: in gaps -2 below the first bracket, -3 behind it, ..."""
+        if self.coded is None:
+            return literal(0)
+        if self.coded == "steps":
+            return self.shifted(value)
+        code = exp.case()
+        for place, end in enumerate(ends):
+            below = exp.LT(this=value.copy(), expression=end)
+            code = code.when(below, self.shifted(value) if place % 2 else literal(LEFT_OUT - 1 - place // 2))
+        return code.else_(literal(LEFT_OUT - 1 - len(ends) // 2))
+
+    @property
+    def sum_count(self) -> int:
+        """How many numbers of a record are summed."""
+        return (0, 1, len(PRODUCTS))[self.powers]
+
+    def summed(self, value: exp.Expr) -> list[exp.Expr]:
+        """These numbers: whole, and none below 0."""
+        if self.powers < 2:
+            return [self.shifted(value)] * self.powers
+        products = ([self._limb(one, value) for one in each if one] for each in PRODUCTS)
+        return [functools.reduce(lambda a, b: exp.Mul(this=a, expression=b), each) for each in products]
+
+    def _limb(self, which: str, value: exp.Expr) -> exp.Expr:
+        steps = exp.cast(self.shifted(value), "bigint")
+        if which == "high":
+            return exp.Paren(this=exp.BitwiseRightShift(this=steps, expression=literal(LIMB_BITS)))
+        return exp.Paren(this=exp.BitwiseAnd(this=steps, expression=literal((1 << LIMB_BITS) - 1)))
 
 
 @dataclass(frozen=True)
@@ -99,8 +138,8 @@ def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dic
     for place, (one, name) in enumerate(_zip(parts, names)):
         if place in keyed:
             query = query.select(exp.alias_(_code(one, name, ends[place]), f"c{place}"))
-        for added in one.sums:
-            number = _unless_left_out(one, name, added(column(name)), 0)
+        for added in one.summed(column(name)):
+            number = _unless_left_out(one, name, added, 0)
             sums.append(f"s{len(sums)}")
             query = query.select(exp.alias_(number, sums[-1]))
     if not query.selects:
@@ -142,12 +181,11 @@ def _with_ends(
 
 
 def _has_code(one: Part, *, several: bool) -> bool:
-    return one.code is not None or (several and one.missing is None)
+    return one.coded is not None or (several and one.missing is None)
 
 
 def _code(one: Part, name: str, ends: Sequence[exp.Expr]) -> exp.Expr:
-    code = literal(0) if one.code is None else one.code(column(name), ends)
-    return exp.cast(_unless_left_out(one, name, code, LEFT_OUT), "bigint")
+    return exp.cast(_unless_left_out(one, name, one.code(column(name), ends), LEFT_OUT), "bigint")
 
 
 def _unless_left_out(one: Part, name: str, number: exp.Expr, otherwise: int) -> exp.Expr:
@@ -196,7 +234,7 @@ def _by_part(
     parts: Sequence[Part], arrays: list[Whole], keyed: Sequence[int], selection: Selection
 ) -> list[dict[int, Found]]:
     rest = iter(arrays)
-    counts_at = len(arrays) - 2 * sum(len(one.sums) for one in parts) - 1
+    counts_at = len(arrays) - 2 * sum(one.sum_count for one in parts) - 1
     rows = len(arrays[counts_at])
     nothing = np.zeros(rows, dtype=np.int64)
     indices = next(rest) if selection.by else nothing
@@ -206,7 +244,7 @@ def _by_part(
     halves = list(zip(rest, rest, strict=True))
     found, first = [], 0
     for place, one in enumerate(parts):
-        own, first = halves[first : first + len(one.sums)], first + len(one.sums)
+        own, first = halves[first : first + one.sum_count], first + one.sum_count
         is_keyed = place in keyed
         chosen = codes != LEFT_OUT if is_keyed else np.ones(rows, dtype=np.bool_)
         if places is not None:
@@ -230,7 +268,7 @@ def largest(part: Part, most: int, *, least: bool) -> dict[int, tuple[int, Whole
     """
     selection = part.selection
     listed = selection.engine.extremes(column(VALUE), most, least=least)
-    if listed is None or part.code is None:
+    if listed is None:
         return None
     names, records = _records([part])
     by = [exp.column(GROUP, table="g")] if selection.by else []

@@ -30,7 +30,7 @@ from dither.kernels.sums import exact_dot
 from dither.sources.engines.engine import column, double_literal
 from dither.sources.grid import Grid
 from dither.sources.predicates import literal
-from dither.sources.scans import LEFT_OUT, Code, Found, Part, largest, sampled, scan
+from dither.sources.scans import LEFT_OUT, LIMB_BITS, PRODUCTS, Coded, Found, Part, largest, sampled, scan
 from dither.sources.selection import GROUP, VALUE, Key, Selection, counted, raw_value, thresholds
 from dither.sources.states import STATES
 
@@ -47,7 +47,6 @@ SLACK = 4.0
 DEFAULT_WIDTH = 2_048
 MOST_EXTREMES = 1 << 14
 """Up to so many extreme records, of all groups together, are aggregated by the engine in one pass without a sample."""
-_LIMB_BITS = 26
 _CHANGED = "the source changed while it was being read; what was charged stays charged"
 
 Bracket: TypeAlias = tuple[int, int]
@@ -96,8 +95,8 @@ class Segment:
     def moments(self, low: int) -> tuple[int, int]:
         """The exact sums of all values above a lower end, and of their squares."""
         shifted, counts = self.values - low, np.diff(self.ends, prepend=0)
-        limb = 1 << _LIMB_BITS
-        parts = shifted >> _LIMB_BITS, shifted & (limb - 1)
+        limb = 1 << LIMB_BITS
+        parts = shifted >> LIMB_BITS, shifted & (limb - 1)
         if counts.max(initial=0) < limb:  # (else there are few values: see FEW_POINTS)
             high, mixed, low_squares = (exact_dot(parts[a] * counts, parts[b]) for a, b in ((0, 0), (0, 1), (1, 1)))
         else:
@@ -254,7 +253,7 @@ class EngineColumns:
 
     def steps_part(self) -> Part:
         """The steps of every record."""
-        return self._part(lambda value, _: self._shifted(value))
+        return self._part("steps")
 
     def first_wish(self) -> _Wish:
         """What the first pass is for, by the hints."""
@@ -274,9 +273,8 @@ class EngineColumns:
         low, high = self.grid.ends
         return low, high + 1
 
-    def _part(self, code: Code | None, ends: Mapping[int, tuple[float, ...]] | None = None, powers: int = 0) -> Part:
-        sums = ((), (self._shifted,), tuple(functools.partial(self._limbs, *one) for one in _PRODUCTS))[powers]
-        return Part(self.selection, self.name, self.grid, self._missing, code, ends or {}, sums)
+    def _part(self, coded: Coded | None, ends: Mapping[int, tuple[float, ...]] | None = None, powers: int = 0) -> Part:
+        return Part(self.selection, self.name, self.grid, self._missing, coded, ends or {}, powers)
 
     def _wish(self, brackets: dict[int, list[Bracket]] | None, powers: int) -> _Wish:
         if brackets is None:
@@ -287,31 +285,7 @@ class EngineColumns:
         flat = thresholds(self.grid, [end for each in filled.values() for one in each for end in one])
         places = flat.reshape(len(filled), 2 * most)
         ends = {index: tuple(float(end) for end in each) for index, each in zip(filled, places, strict=True)}
-        return _Wish(self._part(self._placed, ends, powers), filled, powers)
-
-    def _placed(self, value: exp.Expr, ends: Sequence[exp.Expr]) -> exp.Expr:
-        """The steps of a record within a bracket; else -2 below the first, -3 between it and the second, ..."""
-        code = exp.case()
-        for place, end in enumerate(ends):
-            below = exp.LT(this=value.copy(), expression=end)
-            code = code.when(below, self._shifted(value) if place % 2 else literal(LEFT_OUT - 1 - place // 2))
-        return code.else_(literal(LEFT_OUT - 1 - len(ends) // 2))
-
-    def _shifted(self, value: exp.Expr) -> exp.Expr:
-        """The steps above the grid's lower end."""
-        low, steps = self.grid.ends[0], self.selection.steps(value, self.grid)
-        return steps if low == 0 else exp.Paren(this=exp.Sub(this=steps, expression=literal(low)))
-
-    def _limbs(self, one: str, other: str, value: exp.Expr) -> exp.Expr:
-        """A limb of the steps, or the product of two: limbs of 26 bits have products of 54."""
-        factors = [self._limb(each, value) for each in (one, other) if each]
-        return functools.reduce(lambda a, b: exp.Mul(this=a, expression=b), factors)
-
-    def _limb(self, which: str, value: exp.Expr) -> exp.Expr:
-        steps = exp.cast(self._shifted(value), "bigint")
-        if which == "high":
-            return exp.Paren(this=exp.BitwiseRightShift(this=steps, expression=literal(_LIMB_BITS)))
-        return exp.Paren(this=exp.BitwiseAnd(this=steps, expression=literal((1 << _LIMB_BITS) - 1)))
+        return _Wish(self._part("brackets", ends, powers), filled, powers)
 
     def _read(self, wish: _Wish) -> None:
         """A pass for this column alone, over the groups that have brackets or over all."""
@@ -563,8 +537,6 @@ class EngineColumn:
 
 
 _NONE = np.zeros(0, dtype=np.int64)
-_PRODUCTS = (("high", ""), ("low", ""), ("high", "high"), ("high", "low"), ("low", "low"))
-"""The limbs of which sums, and sums of squares, are put together."""
 
 
 def _records_of(found: Found | None) -> int:
@@ -575,8 +547,8 @@ def _moments(found: Found, powers: int) -> tuple[int, ...]:
     """The sum of the steps of all records, and that of their squares where it is wanted."""
     if powers == 1:
         return (found.total(0),)
-    high, low, both_high, mixed, both_low = (found.total(place) for place in range(len(_PRODUCTS)))
-    limb = 1 << _LIMB_BITS
+    high, low, both_high, mixed, both_low = (found.total(place) for place in range(len(PRODUCTS)))
+    limb = 1 << LIMB_BITS
     return high * limb + low, (both_high * limb + 2 * mixed) * limb + both_low
 
 

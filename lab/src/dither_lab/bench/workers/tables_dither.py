@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 import dither as dt
 from dither.queries.query import Query
+
+
+class Question(TypedDict):
+    """What is asked."""
+
+    rows: int
+    groups: int
+    epsilon: float
+    by: str | None
+
+
+class Table(TypedDict):
+    """Where the table is."""
+
+    path: str
+
 
 SHARES = [0.1, 0.25, 0.5, 0.75, 0.9]
 STATEMENT = "SELECT median(pay), mean(pay), sum(pay), maximum(pay), quantile(pay, 0.9), count(*) FROM pay GROUP BY team"
 
 
-def _asked(options: dict[str, Any], data: dict[str, Any], query: Query) -> Callable[[], None]:
+def _asked(options: Question, data: Table, query: Query) -> Callable[[], None]:
     columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, options["groups"] - 1)}
     session = dt.open(data["path"], columns=columns, rows=options["rows"], budget=dt.Budget(1e6))
 
@@ -22,40 +38,42 @@ def _asked(options: dict[str, Any], data: dict[str, Any], query: Query) -> Calla
     return work
 
 
-def median(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def median(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows, or of every group."""
     return _asked(options, data, dt.Median("pay"))
 
 
-csv_median = median
+def csv_median(options: Question, data: Table) -> Callable[[], None]:
+    """Of all rows of a CSV file."""
+    return median(options, data)
 
 
-def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def mean(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Mean("pay"))
 
 
-def variance(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def variance(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Variance("pay"))
 
 
-def maximum(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def maximum(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Maximum("pay"))
 
 
-def trimmed_mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def trimmed_mean(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.TrimmedMean("pay", trim=0.1))
 
 
-def quantiles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def quantiles(options: Question, data: Table) -> Callable[[], None]:
     """Five of all rows."""
     return _asked(options, data, dt.Quantiles("pay", q=SHARES))
 
 
-def statement(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def statement(options: Question, data: Table) -> Callable[[], None]:
     """Six statistics by twenty groups."""
     columns = {"pay": dt.Real(0, 600_000), "team": dt.Integer(0, 19)}
     session = dt.open(data["path"], columns=columns, rows=options["rows"], name="pay", budget=dt.Budget(1e6))

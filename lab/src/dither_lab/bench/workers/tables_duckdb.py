@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 
-def median(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+class Question(TypedDict):
+    """What is asked."""
+
+    rows: int
+    groups: int
+    epsilon: float
+    by: str | None
+
+
+class Table(TypedDict):
+    """Where the table is."""
+
+    path: str
+
+
+def median(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows, or of every group."""
     import duckdb
 
@@ -24,7 +39,7 @@ CLAMPED = "greatest(0, least(pay, 600000)) AS x, *"
 STATISTICS = ("quantile_disc(x, 0.5)", "avg(x)", "sum(x)", "max(x)", "quantile_disc(x, 0.9)", "count(*)")
 
 
-def _asked(data: dict[str, Any], *aggregates: str, by: str | None = None) -> Callable[[], None]:
+def _asked(data: Table, *aggregates: str, by: str | None = None) -> Callable[[], None]:
     """Plain statements, one after the other."""
     import duckdb
 
@@ -39,36 +54,36 @@ def _asked(data: dict[str, Any], *aggregates: str, by: str | None = None) -> Cal
     return work
 
 
-def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def mean(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "avg(x)")
 
 
-def variance(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def variance(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "var_pop(x)")
 
 
-def maximum(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def maximum(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "max(x)")
 
 
-def trimmed_mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def trimmed_mean(options: Question, data: Table) -> Callable[[], None]:
     """The plain mean: DuckDB has no trimmed one."""
     return _asked(data, "avg(x)")
 
 
-def quantiles(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def quantiles(options: Question, data: Table) -> Callable[[], None]:
     """Five of all rows."""
     return _asked(data, "quantile_disc(x, [0.1, 0.25, 0.5, 0.75, 0.9])")
 
 
-def statement(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def statement(options: Question, data: Table) -> Callable[[], None]:
     """Six plain statements, one after the other."""
     return _asked(data, *STATISTICS, by="team")
 
 
-def csv_median(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def csv_median(options: Question, data: Table) -> Callable[[], None]:
     """Of all rows of a CSV file."""
     return _asked(data, "quantile_disc(x, 0.5)")
