@@ -2,7 +2,9 @@
 
 import datetime
 import decimal
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -329,6 +331,17 @@ def test_blocks_of_programs_hold_the_same_rows_everywhere(engines_of, options):
         per_person = np.unique([row["person"] for row in rows], return_counts=True)[1]
         assert not options or per_person.max() <= 2
     assert all(rows == held["duckdb"] for rows in held.values())
+
+
+DECIDES = re.compile(r"""dialect\s*(?:[=!]=|in\b)|engine\s*[=!]=\s*["']""")
+
+
+def test_nobody_decides_by_the_name_of_an_engine():
+    """What an engine does in its own way is a method of it: a new one is a new module and a line in the factory."""
+    package = Path(dt.__file__).parent
+    found = {one.name for one in package.rglob("*.py") if DECIDES.search(one.read_text(encoding="utf-8"))}
+    assert found == set()
+    assert DECIDES.search('listed = "VALUES" if self.dialect == "spark" else "(VALUES"')
 
 
 def test_spark_says_when_its_files_changed(spark, tmp_path):

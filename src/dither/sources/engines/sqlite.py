@@ -28,7 +28,6 @@ from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
     LARGEST_DOUBLE,
     Engine,
-    Row,
     arrow_schema,
     clamped,
     column,
@@ -169,7 +168,7 @@ class SQLite(Engine):
     def estimated_rows(self) -> int:
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
-    def rows(self, query: exp.Select) -> list[Row]:
+    def rows(self, query: exp.Select) -> list[tuple[int | float | str | None, ...]]:
         return guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
