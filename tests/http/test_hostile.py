@@ -137,6 +137,22 @@ def test_errors_do_not_name_the_source(server):
     assert server.call("GET", "/v1/datasets/graph/budget")[1]["spent"]["epsilon"] == 0.1
 
 
+def test_a_graph_of_people(server):
+    """Its relation is told, edges are answered, and what is not proved for it is refused before anything is charged."""
+    (server.home / "data" / "secret-people.csv").write_text("source,target\n0,1\n1,2\n")
+    text = GRAPH.replace("edges", "people").replace("vertices = 60", 'vertices = 60\nneighbours = "node"')
+    assert server.call("POST", "/v1/datasets", {"name": "people", "schema": text})[0] == 201
+    assert server.call("GET", "/v1/datasets/people")[1]["neighbours"] == "node"
+    asked = {"query": {"kind": "edges"}, "epsilon": 0.5}
+    status, payload, _ = server.call("POST", "/v1/datasets/people/releases", asked)
+    assert status == 200
+    assert (payload["releases"][0]["neighbours"], payload["releases"][0]["mechanism"]) == ("node", "drawn_limit")
+    assert server.call("POST", "/v1/datasets/people/quote", asked | {"mechanism": "race"})[0] == 200
+    for kind in ({"kind": "triangles"}, {"kind": "kstars", "k": 2}, {"kind": "min_cut"}):
+        assert server.call("POST", "/v1/datasets/people/releases", {"query": kind, "epsilon": 0.5})[0] == 422
+    assert server.call("GET", "/v1/datasets/people/budget")[1]["spent"]["epsilon"] == 0.5
+
+
 def test_owners_of_some_datasets_give_out_no_more_than_they_have(server):
     """No token beyond their datasets, kinds, prices and time; no sight or end of tokens that see more."""
     limited = {"datasets": ["pay"], "epsilon_cap": 0.5, "expires_in": 600}

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import dither as dt
+from dither.kernels.capped_degrees import kept_degrees
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.drawn_limit import DrawnLimit
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.race import MISS, Race, at_most, upper_quantile
 from dither.privacy import Loss, Neighbours
-from dither.queries.graphs import Edges
+from dither.queries.graphs import Edges, KStars
 from dither.sensitivity.limited_shares import limits_up_to
 from dither.sources.graph import Graph, GraphShape
 from dither_lab.audit.universes import node_universe
@@ -182,6 +183,47 @@ def test_limits():
     for wrong in (1, 1.1, -3, 10**7):
         with pytest.raises(dt.InvalidArgument, match="base"):
             prepared(Race(base=wrong), 4)
+
+
+@pytest.mark.parametrize("vertices", [4, 5])
+def test_stars_of_kept_edges(vertices):
+    """The projection against its obvious form, its sensitivity on all pairs of neighbours, and the lemma on degrees."""
+    here, there = np.array(universe(vertices).pairs).T
+    graphs = universe(vertices).data
+    for limit in range(1, vertices):
+        degrees = np.array([kept_degrees(one.starts, one.ends, limit) for one in graphs])
+        for one, kept in zip(graphs[::7], degrees[::7], strict=True):
+            by_hand = [0] * vertices
+            for u, v in one.edges.tolist():
+                if max(by_hand[u], by_hand[v]) < limit:
+                    by_hand[u], by_hand[v] = by_hand[u] + 1, by_hand[v] + 1
+            assert by_hand == kept.tolist()
+        assert np.abs(degrees[here] - degrees[there]).sum(axis=1).max() <= 3 * limit
+        for k in range(1, limit + 1):
+            statistic = KStars(k, max_degree=limit).resolve(GraphShape.of(vertices, Neighbours.NODE))
+            counts = np.array([statistic.value(one) for one in graphs])
+            most = int(np.abs(counts[here] - counts[there]).max())
+            assert most <= statistic.global_sensitivity
+            assert counts.max() <= statistic.most
+            if limit == vertices - 1:
+                assert most == statistic.global_sensitivity
+                assert all(counts[i] == KStars(k).resolve(one.shape).value(one) for i, one in enumerate(graphs))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_sensitivity_of_stars_is_attained(k):
+    """Vertex 0 leaves vertices that are full with it for others whose last edges it pushes out: 2 k C(D, k) stars."""
+    limit, n = 4, 100
+    pushed, full, pushing = range(40, 44), range(30, 34), range(1, 5)
+    leaves = iter(range(50, n))
+    others = [(u, w) for u, w in zip(pushing, pushed, strict=True)]
+    others += [(u, 5 + 6 * i + j) for i, u in enumerate(pushing) for j in range(limit - 1)]
+    others += [(w, next(leaves)) for w in (*pushed, *full) for _ in range(limit - 1)]
+    statistic = KStars(k, max_degree=limit).resolve(GraphShape.of(n, Neighbours.NODE))
+    left, joined = (Graph(others + [(0, u) for u in near], n=n) for near in (full, pushing))
+    assert (
+        statistic.value(left) - statistic.value(joined) == statistic.global_sensitivity == 2 * k * math.comb(limit, k)
+    )
 
 
 def test_only_counts_of_shares_are_served():

@@ -212,6 +212,7 @@ def test_vertices_that_are_people(folder):
         assert release.interval[0] <= release.value <= release.interval[1] == 435
         assert session.sql("SELECT edges() FROM people", epsilon=1.0, mechanism="race").neighbours is dt.Neighbours.NODE
         assert session.quote(dt.Edges(max_degree=29), epsilon=1.0).mechanism == "worst_case"
+        assert session.quote(dt.KStars(2, max_degree=4), epsilon=1.0).mechanism == "worst_case"
         assert session.quote(dt.Edges(), epsilon=1.0, prior=dt.ErdosRenyi(0.5)).expected_error > 0
         spent = session.budget.spent
         for query in (dt.Triangles(), dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.MinCut()):

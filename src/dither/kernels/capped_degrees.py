@@ -1,4 +1,4 @@
-"""Edges of a graph of which every vertex counts a limited number, in fractions: compiled, exact.
+"""Edges of a graph of which every vertex counts a limited number, in fractions or one by one: compiled, exact.
 
 ``Q(cap) = max sum of u_e`` over weights ``0 <= u_e <= 1`` of the edges, at most ``cap`` at any vertex.  It is half of
 the maximum flow of the double cover: every vertex once on the left and once on the right, ``cap`` units through each,
@@ -215,3 +215,17 @@ def _blocking(
             into[nodes[sink] - kept] -= 1
             flow += 1
     return flow
+
+
+@compiled(nogil=True)
+def kept_degrees(starts: Starts, ends: Ends, limit: int) -> Whole:
+    """Degrees after edges are kept, in rising order, while both of their vertices have fewer than ``limit`` of them."""
+    n = len(starts) - 1
+    kept = np.zeros(n, dtype=np.int64)
+    for u in range(n):
+        for at in range(starts[u], starts[u + 1]):
+            v = ends[at]
+            if v > u and kept[u] < limit and kept[v] < limit:
+                kept[u] += 1
+                kept[v] += 1
+    return kept

@@ -25,7 +25,7 @@ from dither.statistics.graphs import (
     StarCount,
     TriangleCount,
 )
-from dither.statistics.node_graphs import LimitedEdgeCount, NodeEdgeCount
+from dither.statistics.node_graphs import LimitedEdgeCount, LimitedStarCount, NodeEdgeCount
 from dither.statistics.restricted import BoundedCliqueCount, BoundedKTriangleCount, BoundedStarCount
 from dither.typing import CountInterval, Whole
 
@@ -155,7 +155,10 @@ class _KQuery(GraphQuery):
 @query("kstars", of="graph", menu=Menu("Graph", "Stars"))
 @dataclass(frozen=True)
 class KStars(_KQuery):
-    """The number of k-stars: a centre and k of its neighbours.  ``max_degree`` as for triangles."""
+    """The number of k-stars: a centre and k of its neighbours.  ``max_degree`` as for triangles.
+
+    Where vertices are people ``max_degree`` is needed: edges are kept while both of their vertices have fewer.
+    """
 
     noun: ClassVar[str] = "stars"
 
@@ -164,6 +167,13 @@ class KStars(_KQuery):
         if self.max_degree is not None:
             return BoundedStarCount(vertices, int(self.k), self._degree(vertices))
         return StarCount(vertices, int(self.k))
+
+    def _counted_for_nodes(self, vertices: int) -> GraphCount:
+        self._at_least(vertices, self.k + 1)
+        if self.max_degree is None:
+            why = "where vertices are people it needs max_degree, the public limit of the edges that one of them counts"
+            raise NotApplicable("query", self.name, why, "kstars with max_degree, edges")
+        return LimitedStarCount(vertices, int(self.k), self._degree(vertices))
 
 
 @query("ktriangles", of="graph", menu=Menu("Graph", "k-triangles"))

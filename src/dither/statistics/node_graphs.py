@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dither.kernels.capped_degrees import capped_flow
+import numpy as np
+
+from dither.kernels.capped_degrees import capped_flow, kept_degrees
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sensitivity.limited_shares import HasLimitedShares
@@ -85,6 +87,34 @@ class LimitedEdgeCount(NodeCount):
 
     def value(self, data: Graph) -> int:
         return limited_edges(data, self.degree)
+
+
+@dataclass(frozen=True)
+class LimitedStarCount(NodeCount):
+    """k-stars of the edges that are kept while both of their vertices have fewer than ``degree``, in the public order.
+
+    Guarantee  As for edges of a declared limit: private for every graph, and the count itself where none is cut.
+    Theorem    docs/proofs/node_privacy.md, section 5: one vertex changes it by at most 2 k C(degree, k).
+    """
+
+    vertices: int
+    k: int
+    degree: int
+    mechanism_preference = WORST_CASE_FIRST
+
+    @property
+    def global_sensitivity(self) -> int:
+        if self.degree >= self.vertices - 1:
+            return (self.k + 1) * math.comb(self.vertices - 1, self.k)
+        return 2 * self.k * math.comb(self.degree, self.k)
+
+    @property
+    def most(self) -> int:
+        return self.vertices * math.comb(min(self.degree, self.vertices - 1), self.k)
+
+    def value(self, data: Graph) -> int:
+        degrees = np.bincount(kept_degrees(data.starts, data.ends, self.degree))
+        return sum(int(many) * math.comb(degree, self.k) for degree, many in enumerate(degrees) if many)
 
 
 def limited_edges(graph: Graph, limit: int) -> int:

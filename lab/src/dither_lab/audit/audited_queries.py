@@ -283,9 +283,14 @@ def _graph_counts() -> Iterator[AuditedQuery]:
         yield AuditedQuery(
             f"{name} of bounded degree", (type(asked).__name__,), _graphs(asked), "graphs", bounds=_LADDER
         )
-    for name, asked in (("edges", Edges()), ("edges of limited degree", Edges(max_degree=2))):
-        people = functools.cache(lambda quick, asked=asked: node_universe(asked, 4))
-        yield AuditedQuery(f"{name}, vertices are people", ("Edges",), people, "node_privacy", bounds=_LADDER)
+    for name, person_asked in (
+        ("edges", Edges()),
+        ("edges of limited degree", Edges(max_degree=2)),
+        ("2-stars of limited degree", KStars(2, max_degree=2)),
+    ):
+        people = functools.cache(lambda quick, asked=person_asked: node_universe(asked, 4))
+        names = (type(person_asked).__name__,)
+        yield AuditedQuery(f"{name}, vertices are people", names, people, "node_privacy", bounds=_LADDER)
     yield AuditedQuery("minimum cut", ("MinCut", "min_cut"), _graphs(MinCut()), "trees", bounds=_LADDER)
     square = functools.cache(lambda quick: weighted_universe(_SQUARE, 4, (0, 1, 8) if not quick else (0, 6)))
     yield AuditedQuery("spanning tree", ("MSTCost", "mst_cost"), square, "trees")

@@ -97,6 +97,7 @@ export function schemaView(dataset) {
 }
 
 function neighboursText(dataset) {
+  if (dataset.neighbours === "node") return "hides any one vertex with all of its edges";
   if (dataset.kind === "graph")
     return dataset.weighted ? "hides any one edge’s weight" : "hides whether any one edge is there";
   return dataset.unit ? "hides all rows of any one person" : "hides any one row";
