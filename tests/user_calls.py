@@ -468,6 +468,7 @@ METHODS: dict[str, tuple[Callable[..., object], dict[str, str]]] = {
 }
 """Methods of sessions."""
 OF_THEIR_OWN: dict[str, dict[str, str]] = {
+    "dt.describe": {"data": '{"pay": pay}'},
     "dt.ask": {"query": "dt.Median(bounds=(0, 1))", "data": "pay"},
     "dt.least_epsilon": {"of": '"bound"'},
     "dt.randomized_response": {"data": '["a", "b"]', "categories": '["a", "b"]'},

@@ -25,7 +25,7 @@ SECTIONS = {
     "Statistics of graphs": "Graph edges triangles kstars ktriangles kcliques min_cut mst_cost",
     "Datasets and sessions": "open connect Session GraphSession Schema GraphSchema Budget",
     "Types of columns": "Real Integer Decimal Boolean Category Date",
-    "Answers": "Release Releases Description ColumnDescription",
+    "Answers": "Release Releases",
     "Quotes": "quote least_epsilon Quote Quotes Lognormal Normal Uniform Exponential PublicSample",
     "Composition": "compose queries_within budget_for Loss Neighbours",
 }

@@ -55,8 +55,6 @@ from dither.api import variance as variance
 from dither.api import weighted_min_cut as weighted_min_cut
 from dither.api import winsorised_mean as winsorised_mean
 from dither.descriptions.answers import describe as describe
-from dither.descriptions.description import ColumnDescription as ColumnDescription
-from dither.descriptions.description import Description as Description
 from dither.errors import BudgetExceeded as BudgetExceeded
 from dither.errors import DitherError as DitherError
 from dither.errors import InvalidArgument as InvalidArgument
