@@ -166,7 +166,7 @@ class SQLite(Engine):
         return exp.select(*names).from_(named).where(chosen).subquery("source")
 
     def estimated_rows(self) -> int:
-        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
+        return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0] or 0)
 
     def rows(self, query: exp.Select) -> list[tuple[int | float | str | None, ...]]:
         return guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
