@@ -14,7 +14,7 @@ from dither.kernels.adjacency import Ends, Starts
 from dither.kernels.compiled import compiled
 
 Whole = NDArray[np.int64]
-_FAR = np.int32(2**31 - 1)
+_FAR = 2**31 - 1
 
 
 @compiled(nogil=True)

@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
+from dither.mechanisms.drawn_limit import DrawnLimit, DrawnLimitNoise
 from dither.mechanisms.mechanism import Mechanism, Prepared
+from dither.mechanisms.race import Race, Raced
 from dither.queries.graphs import Edges
+from dither.sources.graph import Graph
+from dither.statistics.statistic import Statistic
 from dither_lab.audit.checks import float_bound
 from dither_lab.audit.imitation import broken_draw
 from dither_lab.audit.laws.facts import D, Facts
@@ -25,13 +29,14 @@ from dither_lab.audit.universes import node_universe
 if TYPE_CHECKING:
     from dither_lab.audit.universes import Universe
 
+Limited: TypeAlias = Raced[Graph] | DrawnLimitNoise[Graph]
 MISS = 0.05
 """What the race's penalties leave to an answer above the count."""
 CLOSE = Fraction(5, 4)
 """Between limits, so that few vertices have several of them."""
 
 
-def limited_by_force(statistic: Any, data: Any, limit: int) -> int:
+def limited_by_force(statistic: Statistic[Graph], data: Graph, limit: int) -> int:
     """``max sum u`` over weights in [0, 1] of the edges or triangles, at most ``limit`` a vertex, rounded down."""
     size = 3 if "Triangle" in type(statistic).__name__ else 2
     edges = frozenset(map(tuple, data.edges.tolist()))
@@ -65,41 +70,41 @@ class _LimitedLaw(IndependentLaw):
     proof = "node_privacy"
     noises = ("laplace",)
 
-    def values(self, prepared: Any, facts: Facts[D], data: D) -> list[int]:
+    def values(self, prepared: Limited, facts: Facts[D], data: D) -> list[int]:
         """The values under all limits."""
-        return [limited_by_force(facts.statistic, data, limit) for limit in prepared.limits]
+        return [limited_by_force(facts.statistic, cast(Graph, data), limit) for limit in prepared.limits]
 
     @abstractmethod
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
+    def distribution(self, prepared: Limited, facts: Facts[D], data: D) -> Distribution:
         """The law of the answer."""
 
     @abstractmethod
-    def shown(self, prepared: Any, facts: Facts[D], pair: Pair[D]) -> float:
+    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         """How much a pair of neighbours shows, far out."""
 
-    def outputs(self, prepared: Any, facts: Facts[D], data: D) -> Outputs:
+    def outputs(self, prepared: Limited, facts: Facts[D], data: D) -> Outputs:
         return Outputs((facts.value(data),), (self.distribution(prepared, facts, data),))
 
-    def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
+    def worst_pair(self, prepared: Limited, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         worst = max(pairs, key=lambda pair: self.shown(prepared, facts, pair))
         most = self.shown(prepared, facts, worst)
         # Sums of a few floats: a claim that is attained is not exceeded by their rounding.
         return most * (1 - 1e-12), float_bound(most, prepared.loss.epsilon), worst
 
-    def on_few_records(self, mechanism: Any, statistic: Any) -> Mechanism:  # noqa: ARG002
-        return replace(mechanism, base=CLOSE)  # type: ignore[no-any-return]
+    def on_few_records(self, mechanism: Mechanism, statistic: Statistic) -> Mechanism:  # noqa: ARG002
+        return replace(mechanism, base=CLOSE) if isinstance(mechanism, (Race, DrawnLimit)) else mechanism
 
 
 @output_law("race")
 class RaceLaw(_LimitedLaw):
     """The highest of L values, each with integer Laplace noise of scale L S / eps less a penalty (R2T, equation 7)."""
 
-    def scales(self, prepared: Any, facts: Facts[D]) -> list[Fraction]:
+    def scales(self, prepared: Limited, facts: Facts[D]) -> list[Fraction]:
         """Of the noise under each limit."""
         moved = [facts.statistic.limited_sensitivity(limit) for limit in prepared.limits]
         return [len(moved) * one / prepared.loss.exact_epsilon for one in moved]
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
+    def distribution(self, prepared: Limited, facts: Facts[D], data: D) -> Distribution:
         scales, values = self.scales(prepared, facts), self.values(prepared, facts, data)
         penalties = [_penalty(scale, MISS / len(scales)) for scale in scales]
         low, high = facts.statistic.answers.ends
@@ -111,16 +116,16 @@ class RaceLaw(_LimitedLaw):
         sums = [0.0, *(below(place) for place in range(low + 1, high + 1)), 1.0]
         return ListedDistribution({low + k: sums[k + 1] - sums[k] for k in range(high - low + 1)})
 
-    def shown(self, prepared: Any, facts: Facts[D], pair: Pair[D]) -> float:
+    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         # All noisy values are functions of the data; what is released is a function of them.
         here, there = (self.values(prepared, facts, data) for data in pair)
         scales = self.scales(prepared, facts)
         return float(sum(abs(a - b) / scale for a, b, scale in zip(here, there, scales, strict=True)))
 
-    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
-        return replace(prepared, scales=tuple(scale * factor for scale in prepared.scales))  # type: ignore[no-any-return]
+    def weakened(self, prepared: Raced[Graph], factor: Fraction) -> Prepared:
+        return replace(prepared, scales=tuple(scale * factor for scale in prepared.scales))
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:
         universe = node_universe(Edges(), 4)
         for law in (NoiseOfOneLimit(), DeletedVertices()):
             yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
@@ -139,10 +144,10 @@ class NoiseOfOneLimit(RaceLaw):
 
     mistake = "a race whose noises do not share epsilon"
 
-    def scales(self, prepared: Any, facts: Facts[D]) -> list[Fraction]:
+    def scales(self, prepared: Limited, facts: Facts[D]) -> list[Fraction]:
         return [scale / len(prepared.limits) for scale in super().scales(prepared, facts)]
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:  # noqa: ARG002
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())
 
 
@@ -151,12 +156,13 @@ class DeletedVertices(RaceLaw):
 
     mistake = "a limit that deletes vertices, and is not monotone"
 
-    def values(self, prepared: Any, facts: Facts[D], data: D) -> list[int]:  # noqa: ARG002
-        edges: list[list[int]] = data.edges.tolist()  # type: ignore[attr-defined]
-        degree = [sum(v in edge for edge in edges) for v in range(data.vertices)]  # type: ignore[attr-defined]
+    def values(self, prepared: Limited, facts: Facts[D], data: D) -> list[int]:  # noqa: ARG002
+        graph = cast(Graph, data)
+        edges: list[list[int]] = graph.edges.tolist()
+        degree = [sum(v in edge for edge in edges) for v in range(graph.vertices)]
         return [sum(max(degree[u], degree[v]) <= limit for u, v in edges) for limit in prepared.limits]
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:  # noqa: ARG002
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())
 
 
@@ -164,7 +170,7 @@ class DeletedVertices(RaceLaw):
 class DrawnLimitLaw(_LimitedLaw):
     """A limit by the generalised exponential mechanism, and integer Laplace noise of its size, half of epsilon each."""
 
-    def chances(self, prepared: Any, facts: Facts[D], data: D) -> list[float]:
+    def chances(self, prepared: Limited, facts: Facts[D], data: D) -> list[float]:
         """How likely each limit is."""
         values, moved = self.values(prepared, facts, data), self.moved(prepared, facts)
         places = range(len(values))
@@ -178,15 +184,15 @@ class DrawnLimitLaw(_LimitedLaw):
         ]
         return [weight / math.fsum(weights) for weight in weights]
 
-    def moved(self, prepared: Any, facts: Facts[D]) -> list[int]:
+    def moved(self, prepared: Limited, facts: Facts[D]) -> list[int]:
         """The sensitivities under the limits."""
         return [facts.statistic.limited_sensitivity(limit) for limit in prepared.limits]
 
-    def scales(self, prepared: Any, facts: Facts[D]) -> list[Fraction]:
+    def scales(self, prepared: Limited, facts: Facts[D]) -> list[Fraction]:
         """Of the noise under each limit."""
         return [2 * one / prepared.loss.exact_epsilon for one in self.moved(prepared, facts)]
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
+    def distribution(self, prepared: Limited, facts: Facts[D], data: D) -> Distribution:
         low, high = facts.statistic.answers.ends
         drawn = zip(
             self.chances(prepared, facts, data),
@@ -200,7 +206,7 @@ class DrawnLimitLaw(_LimitedLaw):
                 found[place] += chance * part
         return ListedDistribution(found)
 
-    def shown(self, prepared: Any, facts: Facts[D], pair: Pair[D]) -> float:
+    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         # The limit is part of what is released: the interval tells it.
         chances = [self.chances(prepared, facts, data) for data in pair]
         values = [self.values(prepared, facts, data) for data in pair]
@@ -209,14 +215,12 @@ class DrawnLimitLaw(_LimitedLaw):
             for i, scale in enumerate(self.scales(prepared, facts))
         )
 
-    def weakened(self, prepared: Any, factor: Fraction) -> Prepared:
-        return replace(  # type: ignore[no-any-return]
-            prepared,
-            draw_epsilon=prepared.draw_epsilon / factor,
-            noise_epsilon=prepared.noise_epsilon / factor,
+    def weakened(self, prepared: DrawnLimitNoise[Graph], factor: Fraction) -> Prepared:
+        return replace(
+            prepared, draw_epsilon=prepared.draw_epsilon / factor, noise_epsilon=prepared.noise_epsilon / factor
         )
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:
         universe, law = node_universe(Edges(), 4), UnpaidLimit()
         yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
 
@@ -226,16 +230,16 @@ class UnpaidLimit(DrawnLimitLaw):
 
     mistake = "a limit that is not paid for"
 
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
+    def distribution(self, prepared: Limited, facts: Facts[D], data: D) -> Distribution:
         low, high = facts.statistic.answers.ends
-        largest = max(int(np.diff(data.starts).max()), 1)  # type: ignore[attr-defined]
+        largest = max(int(np.diff(cast(Graph, data).starts).max()), 1)
         return ListedDistribution(Noisy(facts.value(data), largest / prepared.loss.epsilon, low, high).chances())
 
-    def shown(self, prepared: Any, facts: Facts[D], pair: Pair[D]) -> float:
+    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         low, high = facts.statistic.answers.ends
         here, there = (self.distribution(prepared, facts, data) for data in pair)
         at = [(one.below(place + 1) - one.below(place)) for place in range(low, high + 1) for one in (here, there)]
         return max(math.log(a / b) for a, b in zip(at[::2], at[1::2], strict=True))
 
-    def mutants(self, prepare: Callable[[Universe], Any]) -> Iterator[Mutant]:  # noqa: ARG002
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -119,7 +120,7 @@ def _subgraphs(quick: bool) -> list[Comparison]:
     ]
 
 
-def _shares(answer: float, data: Dataset) -> float:
+def _shares(answer: float, data: Mapping[str, np.ndarray]) -> float:
     """The error over the largest degree: half of that is the floor on neighbours (V17 Proposition 3.1)."""
     edges = data["edges"]
     return abs(float(answer) - len(edges)) / float(np.bincount(edges.ravel()).max())

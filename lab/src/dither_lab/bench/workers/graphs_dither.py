@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypedDict
@@ -16,6 +16,7 @@ import dither as dt
 from dither.kernels.cuts import edge_connectivity
 from dither.mechanisms.choice import MECHANISMS
 from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.race import Raced
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
 from dither.queries.trees import MSTCost
@@ -99,13 +100,13 @@ def _ladder_median(rungs: Ladder, epsilon: float) -> float:
     return float(widths[:at].sum() + max(half - before, 0.0) / (2 * weights[at]))
 
 
-def people(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def people(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The edges of a graph whose vertices are people; "printed": the race with its paper's limits 2, 4, 8, ..."""
     graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True, neighbours="node")
     epsilon, printed = Fraction(options["epsilon"]), options["mechanism"] == "printed"
     spec = MechanismSpec(dt.Edges().resolve(graph.shape), Loss(float(epsilon)))
-    prepared: Any = MECHANISMS["race" if printed else options["mechanism"]]().prepare(spec)
-    if printed:
+    prepared = MECHANISMS["race" if printed else options["mechanism"]]().prepare(spec)
+    if printed and isinstance(prepared, Raced):
         limits = tuple(2**j for j in range(1, (graph.vertices - 2).bit_length() + 1))
         prepared = replace(prepared, limits=limits, scales=tuple(len(limits) * one / epsilon for one in limits))
     prepared.run(dt.Graph(RING, n=graph.vertices))
