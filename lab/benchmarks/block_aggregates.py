@@ -29,9 +29,9 @@ def scores(aggregator: str, numbers: int, blocks: int, runs: int) -> tuple[str, 
     errors = []
     for _ in range(runs):
         middle = rng.uniform(0.3, 0.7, numbers)
-        found = made.run(middle + SPREAD * rng.normal(size=(blocks, numbers))).values
-        if found is not None:
-            errors.append(float(np.sqrt(np.mean((np.array(found) - middle) ** 2))) / SPREAD)
+        result = made.run(middle + SPREAD * rng.normal(size=(blocks, numbers))).values
+        if result is not None:
+            errors.append(float(np.sqrt(np.mean((np.array(result) - middle) ** 2))) / SPREAD)
     summary = f"{np.median(errors):.3g} ({max(errors):.3g})" if errors else "refused"
     refused = runs - len(errors)
     return made.aggregator, summary + (f", {refused} of {runs} refused" if refused and errors else "")

@@ -80,9 +80,9 @@ def main() -> None:
                         wide.error_laws(records),
                         wide.typical_half_widths(records),
                     )
-                    found = (law.mean / unit, shown.mean / unit, (math.nan if widths is None else widths[0]) / unit)
-                    rows.setdefault(label, []).append(found)
-                    row.append(f"{label}: " + " ".join(f"{one:.3g}" for one in found))
+                    result = (law.mean / unit, shown.mean / unit, (math.nan if widths is None else widths[0]) / unit)
+                    rows.setdefault(label, []).append(result)
+                    row.append(f"{label}: " + " ".join(f"{item:.3g}" for item in result))
                 print(f"epsilon {epsilon:g}, n {size}, {name} | " + " | ".join(row), flush=True)
             for label, each in rows.items():
                 means = np.exp(np.mean(np.log(each), axis=0))

@@ -126,15 +126,15 @@ def measure(epsilon: float, rounds: int) -> dict[str, Any]:
 def descent_in_floats(levels: Any, growth: float) -> list[float]:
     """COQ17's Algorithm 1 as printed, exception included, in floats; checked against ``descending_bounds``."""
     bounds = levels.sensitivities.astype(np.float64).tolist()
-    found = [bounds[-1]]
+    results = [bounds[-1]]
     for own, above in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
-        found.append(found[-1] if above < own * growth else max(own, found[-1] / growth))
-    found.reverse()
+        results.append(results[-1] if above < own * growth else max(own, results[-1] / growth))
+    results.reverse()
     small = dither.Levels(levels.sensitivities[-40:].tolist())
     exactly = descending_bounds(small, Fraction(growth))
-    if not np.allclose([float(one) for one in exactly], found[-40:]):
+    if not np.allclose([float(item) for item in exactly], results[-40:]):
         raise ArithmeticError("the two forms of Algorithm 1 differ")
-    return found
+    return results
 
 
 def main() -> None:
@@ -144,12 +144,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = measure(options.epsilon, options.rounds)
+    result = measure(options.epsilon, options.rounds)
     if options.json:
-        print(json.dumps({"machine": machine(), "dither": dither.__version__, **found}, indent=1))
+        print(json.dumps({"machine": machine(), "dither": dither.__version__, **result}, indent=1))
         return
-    price = Loss(found["epsilon"], found["delta"])
-    table = Table(title=f"Sum of the k smallest of n = {found['n']:,} salaries, {price}")
+    price = Loss(result["epsilon"], result["delta"])
+    table = Table(title=f"Sum of the k smallest of n = {result['n']:,} salaries, {price}")
     headings = {
         "k / n": "share",
         "sum": "sum",
@@ -165,13 +165,13 @@ def main() -> None:
     }
     for heading in headings:
         table.add_column(heading, justify="right")
-    for row in found["rows"]:
+    for row in result["rows"]:
         table.add_row(*(f"{row[key]:,.4g}" if key == "share" else f"{row[key]:,.2f}" for key in headings.values()))
     console = Console(width=None if sys.stdout.isatty() else 190)
     console.print(table)
     console.print(
-        f"building the chain {found['building_ms']:.0f} ms, public choice of the point {found['preparing_ms']:.0f} ms, "
-        f"whole descent of Algorithm 1 in Python {found['descending_ms']:.0f} ms (each once)"
+        f"building the chain {result['building_ms']:.0f} ms, choice of the point {result['preparing_ms']:.0f} ms, "
+        f"whole descent of Algorithm 1 in Python {result['descending_ms']:.0f} ms (each once)"
     )
 
 

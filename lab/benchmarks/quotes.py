@@ -55,7 +55,7 @@ def measured(query: dt.Median, schema: dt.Schema, make: object, draws: int, **op
         data = Column(grid.quantise(records, 0), grid)
         true = np.atleast_1d(statistic.values(data) if hasattr(statistic, "values") else statistic.value(data))
         drawn = [np.atleast_1d(planned.prepared.run(data).answer) for _ in range(10)]
-        errors += [np.abs(one - true) * float(step) for one in drawn]
+        errors += [np.abs(item - true) * float(step) for item in drawn]
     return np.array(errors, dtype=float)
 
 
@@ -85,15 +85,15 @@ def main(draws: int) -> None:
                     # Joint draws take a hundred times as long.
                     count = draws // 5 if isinstance(query, dt.Quantiles) else draws
                     errors = measured(query, schema, make, count, mechanism=quote.mechanism, **options)
-                    found = errors.mean(axis=0)
+                    result = errors.mean(axis=0)
                     # Errors below a dollar (at ties) are not compared.
-                    ratios = np.maximum(np.atleast_1d(quote.expected_error), 1.0) / np.maximum(found, 1.0)
-                    ratio = max(ratios, key=lambda one: abs(np.log(one)))
+                    ratios = np.maximum(np.atleast_1d(quote.expected_error), 1.0) / np.maximum(result, 1.0)
+                    ratio = max(ratios, key=lambda item: abs(np.log(item)))
                     within = np.mean(errors <= np.atleast_1d(quote.bound))
                     worst = max(worst, ratio, 1 / ratio)
                     print(
                         f"{query.kind[:16]:16} {name:14} {known:12} {epsilon:<4g} {quote.mechanism:10} "
-                        f"{quote.worst_expected:11,.2f} {found.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
+                        f"{quote.worst_expected:11,.2f} {result.max():11,.2f} {ratio:5.2f} {within:6.1%}  "
                         f"{bound.worst_expected:12,.1f} {1000 * spent:4.0f}"
                     )
     print(f"farthest from 1: a factor {worst:.2f}")

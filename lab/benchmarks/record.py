@@ -31,16 +31,16 @@ MARKS = {
 
 def joined(paths: list[Path]) -> Results:
     """One result of several."""
-    found = [Results.from_dict(json.loads(path.read_text())) for path in paths]
-    rows = {row.key: row for one in found for row in one.rows}
+    results = [Results.from_dict(json.loads(path.read_text())) for path in paths]
+    rows = {row.key: row for result in results for row in result.rows}
     ordered = sorted(rows.values(), key=lambda row: AREAS.index(row.area))
     current = [replace(row, why=why(row.key)) if row.verdict == PEER_LOWER else row for row in ordered]
-    peers = {name: standing for one in found for name, standing in one.peers.items()}
+    peers = {name: standing for result in results for name, standing in result.peers.items()}
     seconds: dict[str, float] = {}
-    for one in found:
-        for name, value in one.seconds.items():
+    for result in results:
+        for name, value in result.seconds.items():
             seconds[name] = round(seconds.get(name, 0.0) + value, 1)
-    return replace(found[0], rows=current, peers=dict(sorted(peers.items())), seconds=seconds)
+    return replace(results[0], rows=current, peers=dict(sorted(peers.items())), seconds=seconds)
 
 
 def filled(text: str, parts: dict[str, str]) -> str:

@@ -114,7 +114,7 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def show(found: dict[str, Any], options: argparse.Namespace) -> None:
+def show(results: dict[str, Any], options: argparse.Namespace) -> None:
     """One table: refusal probability / error in interquartile ranges."""
     price = f"epsilon {options.epsilon:g}, delta {options.delta:g}"
     table = Table(title=f"refusal / median error in interquartile ranges, {price}")
@@ -122,29 +122,29 @@ def show(found: dict[str, Any], options: argparse.Namespace) -> None:
     table.add_column("law")
     for records in options.sizes:
         table.add_column(f"{records:,}", justify="right")
-    for name, laws in found.items():
+    for name, laws in results.items():
         for law, row in laws.items():
             table.add_row(name, law, *(_formatted(row[records]) for records in options.sizes))
     Console(width=150).print(table)
 
 
-def _formatted(one: dict[str, Any]) -> str:
-    if one["refusal"] is None:
+def _formatted(results: dict[str, Any]) -> str:
+    if results["refusal"] is None:
         return "-"
-    refusal = "0" if one["refusal"] < 5e-4 else f"{one['refusal']:.3f}"
-    return refusal if one["error"] is None else f"{refusal} / {one['error']:.2g}"
+    refusal = "0" if results["refusal"] < 5e-4 else f"{results['refusal']:.3f}"
+    return refusal if results["error"] is None else f"{refusal} / {results['error']:.2g}"
 
 
-def plot(found: dict[str, Any], options: argparse.Namespace) -> None:
+def plot(results: dict[str, Any], options: argparse.Namespace) -> None:
     """Refusals above, errors below, a column for each law."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(3.1 * len(options.laws), 6.2), dpi=130)
     axes = figure.subplots(2, len(options.laws), sharex=True, sharey="row", squeeze=False)
-    colours = {name: f"C{index}" for index, name in enumerate(dict.fromkeys(n.split(",")[0] for n in found))}
+    colours = {name: f"C{index}" for index, name in enumerate(dict.fromkeys(n.split(",")[0] for n in results))}
     dashes = {"test": "-", "paper": ":", "drawn": "--"}
     for column, law in enumerate(options.laws):
-        for name, laws in found.items():
+        for name, laws in results.items():
             subject, manner = name.split(", ")
             style = {"color": colours[subject], "ls": dashes[manner], "marker": "o", "ms": 3, "label": name}
             row = laws[law]
@@ -183,13 +183,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.sizes, options.datasets = [n for n in options.sizes if n <= 10_000], 2
-    found = collect(options)
+    result = collect(options)
     if options.plot is not None:
-        plot(found, options)
+        plot(result, options)
     if options.json:
-        json.dump(found, sys.stdout, indent=1)
+        json.dump(result, sys.stdout, indent=1)
     else:
-        show(found, options)
+        show(result, options)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def columns() -> Iterator[tuple[str, Any, Any]]:
     pays = {n: (RNG.lognormal(11, 0.6, n), (0, 6e5)) for n in (500, 5_000, 20_000)}
     split = np.where(RNG.random(5_000) < 0.5, RNG.normal(100, 10, 5_000), RNG.normal(900, 10, 5_000)), (0, 1000)
     ages = np.rint(RNG.normal(45, 15, 3_000)), (0, 120)
-    shapes = {f"lognormal {n}": one for n, one in pays.items()} | {"two heaps 5000": split, "whole ages 3000": ages}
+    shapes = {f"lognormal {n}": pay for n, pay in pays.items()} | {"two heaps 5000": split, "whole ages 3000": ages}
     for shape, (values, bounds) in shapes.items():
         for query in (dt.Median(bounds=bounds), dt.TrimmedMean(trim=0.1, bounds=bounds), dt.IQR(bounds=bounds)):
             known = query.shape(values)
@@ -91,8 +91,8 @@ def main() -> None:
             row = []
             for label, mechanism in ways(statistic, epsilon).items():
                 try:
-                    found = figures(statistic, records, epsilon, mechanism)
-                    row.append(f"{label}: " + " ".join(f"{a / b:.3g}" for a, b in zip(found, units, strict=True)))
+                    result = figures(statistic, records, epsilon, mechanism)
+                    row.append(f"{label}: " + " ".join(f"{a / b:.3g}" for a, b in zip(result, units, strict=True)))
                 except DitherError as refused:
                     row.append(f"{label}: {type(refused).__name__}")
             print(f"{name}, epsilon {epsilon:g} | " + " | ".join(row), flush=True)

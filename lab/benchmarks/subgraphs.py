@@ -41,7 +41,7 @@ def figures(
         loss.exact_epsilon * beta if beta is not None else statistic.smoothness(loss.exact_epsilon, interval=wide)
         for loss, wide in ((whole, False), (answer, True))
     ]
-    alone, beside = (point_of(PowerLaw(), loss, one) for loss, one in zip((whole, answer), betas, strict=True))
+    alone, beside = (point_of(PowerLaw(), loss, item) for loss, item in zip((whole, answer), betas, strict=True))
     spread = float(beside.beta / interval.exact_epsilon)
     return (
         float(rungs.smooth(alone.beta) / alone.alpha) * alone.law.typical,
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
     options = parser.parse_args()
-    found: dict[float, list[tuple[float, float]]] = {}
+    results: dict[float, list[tuple[float, float]]] = {}
     for name in GRAPHS:
         held = np.load(options.folder / "graphs" / f"{name}.npz")
         graph = dt.Graph(held["edges"], n=int(held["n"]))
@@ -68,9 +68,9 @@ def main() -> None:
                 ours = figures(rungs, epsilon, None, statistic)
                 fixed = figures(rungs, epsilon, Fraction(1, 14), statistic)
                 ratios = (ours[0] / fixed[0], ours[1] / fixed[1])
-                found.setdefault(epsilon, []).append(ratios)
+                results.setdefault(epsilon, []).append(ratios)
                 print(f"{name}, {query}, epsilon {epsilon:g}: {ratios[0]:.2f}, {ratios[1]:.2f}", flush=True)
-    for epsilon, each in found.items():
+    for epsilon, each in results.items():
         means, least, most = np.exp(np.mean(np.log(each), axis=0)), np.min(each, axis=0), np.max(each, axis=0)
         shown = ", ".join(f"{a:.2f} ({b:.2f} to {c:.2f})" for a, b, c in zip(means, least, most, strict=True))
         print(f"epsilon {epsilon:g}: {shown}")

@@ -43,8 +43,8 @@ def older_name(new: str) -> property:
 
     def given(thing: Thing) -> Thing:
         warn_of_older_name(new)
-        found: Thing = getattr(thing, new)
-        return found
+        result: Thing = getattr(thing, new)
+        return result
 
     return property(given, doc=f"The older name of ``{new}``.")
 

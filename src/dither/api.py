@@ -1328,36 +1328,38 @@ else:
         """The one-line function of a query that has no function here: of its fields and the usual options."""
         if name.startswith("_"):
             raise AttributeError(name)
-        found = [one for one in entries().values() if one.function == name and one.has("function")]
-        if not found:
+        matches = [entry for entry in entries().values() if entry.function == name and entry.has("function")]
+        if not matches:
             raise AttributeError(f"module 'dither.api' has no attribute {name!r}")
-        return _function(found[0].name)
+        return _function(matches[0].name)
 
 
 @functools.cache
 def _function(name: str) -> Callable[..., Release]:
     """A function of the data and, by keyword, of the fields of a query and the usual options."""
     entry = entries()[name]
-    fields = [one for one in dataclass_fields(entry.query) if one.init and one.name not in ("column", "columns")]
+    fields = [
+        field for field in dataclass_fields(entry.query) if field.init and field.name not in ("column", "columns")
+    ]
     options = list(inspect.signature(ask).parameters.values())[2:]
-    taken = {one.name for one in fields} | {one.name for one in options}
+    taken = {field.name for field in fields} | {option.name for option in options}
 
     def function(data: Given, **given: Given) -> Release:
         given = newer(given)
         unknown = [name for name in given if name not in taken]
         if unknown:
             raise TypeError(f"{entry.function}() got an unexpected keyword argument {unknown[0]!r}")
-        own = {one.name: given.pop(one.name) for one in fields if one.name in given}
+        own = {field.name: given.pop(field.name) for field in fields if field.name in given}
         return ask(entry.query(**own), data, **given)
 
     asked = [
         inspect.Parameter(
-            one.name,
+            field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            annotation=one.type,
-            default=inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default,
+            annotation=field.type,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
         )
-        for one in fields
+        for field in fields
     ]
     data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Any")
     function.__name__ = function.__qualname__ = entry.function

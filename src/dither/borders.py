@@ -82,7 +82,7 @@ def model(name: str, /, **fields: tuple[Form, EllipsisType | None]) -> type[Mode
 
 def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
     """The names of a model's fields as they are written."""
-    return tuple(one.alias or name for name, one in model.model_fields.items())
+    return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
 def given_fields(read: Model) -> dict[str, Any]:  # of the types that the model declares
@@ -111,7 +111,7 @@ def says(sentence: str) -> WrapValidator:
             return inner(value)
         except ValidationError as refused:
             # (Lists stop at their first error, so these are few.)
-            if any(one["loc"] for one in refused.errors(include_url=False, include_input=False)):
+            if any(error["loc"] for error in refused.errors(include_url=False, include_input=False)):
                 raise
         raise InvalidArgument("", value, sentence)
 
@@ -170,7 +170,7 @@ def number(least: float | None = None, most: float | None = None, *, above: floa
 def limits(least: float | None, most: float | None, above: float | None = None) -> dict[str, Json]:
     """The limits of a number, as JSON Schema names them."""
     given = {"minimum": least, "maximum": most, "exclusiveMinimum": above}
-    return {name: one for name, one in given.items() if one is not None}
+    return {name: argument for name, argument in given.items() if argument is not None}
 
 
 def listed(of: Form, most: int, least: int = 0, what: str = "values") -> Form:
@@ -236,7 +236,7 @@ def tagged(field: str, models: Mapping[str, type[Model]], sentence: Callable[[Gi
             raise InvalidArgument(field, given, accepted)
         return inner(value)
 
-    several = functools.reduce(operator.or_, (Annotated[one, Tag(name)] for name, one in models.items()))
+    several = functools.reduce(operator.or_, (Annotated[item, Tag(name)] for name, item in models.items()))
     return Annotated[several, Discriminator(lambda value: value[field]), WrapValidator(checked)]
 
 
@@ -318,7 +318,7 @@ def _place(payload: Given, steps: Path) -> tuple[Path, Given]:
 
 
 def _printable(step: str) -> str:
-    return "".join(one if one.isprintable() else "\ufffd" for one in step[:80])
+    return "".join(item if item.isprintable() else "\ufffd" for item in step[:80])
 
 
 # --- as JSON Schema ---------------------------------------------------------------------------------------------------
@@ -342,5 +342,5 @@ class _Described(GenerateJsonSchema):
 
 def json_schema(what: type[T] | TypeAdapter[T]) -> JsonSchemaValue:
     """The JSON Schema of a model or reader; parts that have names are below ``$defs``."""
-    found = what if isinstance(what, TypeAdapter) else TypeAdapter(what)
-    return found.json_schema(ref_template="#/components/schemas/{model}", schema_generator=_Described)
+    result = what if isinstance(what, TypeAdapter) else TypeAdapter(what)
+    return result.json_schema(ref_template="#/components/schemas/{model}", schema_generator=_Described)

@@ -103,7 +103,7 @@ class InvalidText(InvalidArgument):
         column = start - line_start
         # A window of a long line; what cannot be printed must not steer a terminal.
         cut = max(0, column - WIDEST // 2) if len(whole) > WIDEST else 0
-        line = "".join(one if one.isprintable() else "\ufffd" for one in whole[cut : cut + WIDEST])
+        line = "".join(item if item.isprintable() else "\ufffd" for item in whole[cut : cut + WIDEST])
         marks = " " * (column - cut) + "^" * max(1, min(last - line_start - cut, len(line)) - (column - cut))
         place = f"line {text.count(chr(10), 0, start) + 1}, column {column + 1}"
         super().__init__(argument, text, reason)
@@ -279,7 +279,7 @@ def _formatted(value: object) -> str:  # whatever was given
     if isinstance(value, type):
         return f"<{value.__name__}>"
     if isinstance(value, (tuple, list)):
-        inside = ", ".join(_formatted(one) for one in value[:8]) + (", ..." if len(value) > 8 else "")
+        inside = ", ".join(_formatted(part) for part in value[:8]) + (", ..." if len(value) > 8 else "")
         return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
     if isinstance(value, Decimal):
         return str(value)

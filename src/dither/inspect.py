@@ -108,7 +108,7 @@ def value(
 
 def _value(statistic: Statistic[R] | VectorStatistic[R], records: R) -> Released:
     steps = statistic.numbers(records)
-    return statistic.released([grid.value(one) for grid, one in zip(statistic.answer_grids, steps, strict=True)])
+    return statistic.released([grid.value(step) for grid, step in zip(statistic.answer_grids, steps, strict=True)])
 
 
 @overload
@@ -134,9 +134,12 @@ def ladder(
     if not isinstance(rungs, int) or rungs < 1:
         raise InvalidArgument("rungs", rungs, "must be a whole number of at least 1")
     statistic, groups = _groups(query, data, where, by)
-    one = _single(query, statistic)
+    item = _single(query, statistic)
     ladders = {
-        key: [float(one.answers.step * int(rung)) for rung in one.ladder(records).sensitivity_at_distance(0, rungs)]
+        key: [
+            float(item.answers.step * int(sensitivity))
+            for sensitivity in item.ladder(records).sensitivity_at_distance(0, rungs)
+        ]
         for key, records in groups.items()
     }
     return ladders if by is not None else ladders[()]
@@ -198,10 +201,10 @@ def cells(query: Regression, data: ModelData, *, sides: Sequence[Number]) -> lis
         raise InvalidArgument("query", f"{len(exacts)} coefficients", f"must have at most {MOST_COEFFICIENTS}")
     records = query.read(data, facts)
     units = np.array([float(side) for side in exacts])
-    found = cells_of(records.design(intercept=query.intercept), records.response, units)
+    result = cells_of(records.design(intercept=query.intercept), records.response, units)
     return [
         FitCell(None if corner is None else tuple((np.array(corner) / 2 * units).tolist()), changes)
-        for corner, changes in zip(found.corners, found.margins, strict=True)
+        for corner, changes in zip(result.corners, result.margins, strict=True)
     ]
 
 
@@ -366,11 +369,11 @@ def unfit_pairs(
     if isinstance(law, PowerLaw) and law.p is None:
         raise InvalidArgument("noise", noise, "must be one with its exponent, such as dither.PowerLaw(p=4)")
     exactly: dict[Hashable, tuple[Fraction, Fraction]] = {
-        one: (exact(f, "value"), exact(scale, "scale")) for one, (f, scale) in mechanism.items()
+        key: (exact(f, "value"), exact(scale, "scale")) for key, (f, scale) in mechanism.items()
     }
     closed_form = isinstance(law, Laplace)
-    found = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta), None if closed_form else law)
-    return cast("list[tuple[Dataset, Dataset]]", found)
+    result = largest_local.unfit_pairs(exactly, neighbours, Loss.asked(epsilon, delta), None if closed_form else law)
+    return cast("list[tuple[Dataset, Dataset]]", result)
 
 
 def largest_lambdas(
@@ -398,8 +401,8 @@ def largest_lambdas(
     [15.04, 17.34, 20.0, 20.0]
     """
     listed = list(space.datasets)
-    shares = [exact(alpha(one) if callable(alpha) else alpha, "alpha") for one in listed]
-    if not all(0 < one < 1 for one in shares):
+    shares = [exact(alpha(candidate) if callable(alpha) else alpha, "alpha") for candidate in listed]
+    if not all(0 < share < 1 for share in shares):
         raise InvalidArgument("alpha", alpha, "must be a share above 0 and below 1")
     loss, law = Loss.asked(epsilon, delta), named_noise(noise)
     if law is None:
@@ -408,13 +411,13 @@ def largest_lambdas(
         raise InvalidArgument("delta", delta, f"must be above 0: pure {law.name} noise has one scale for all datasets")
     # A power law whose exponent was left open has the one that serves this loss best.
     law = law.point(loss).law
-    number = {one: place for place, one in enumerate(listed)}
+    number = {candidate: place for place, candidate in enumerate(listed)}
     near: list[list[int]] = [[] for _ in listed]
     for here, there in space.pairs:
         near[number[here]].append(number[there])
-    local = [float(space.local_sensitivity(one)) for one in listed]
+    local = [float(space.local_sensitivity(candidate)) for candidate in listed]
     scales = noise_design.least_scales(local, near, shares, loss, law)
-    return {one: 1 / scale if scale else math.inf for one, scale in zip(listed, scales, strict=True)}
+    return {candidate: 1 / scale if scale else math.inf for candidate, scale in zip(listed, scales, strict=True)}
 
 
 def descent(
@@ -550,7 +553,7 @@ def refute(
     for argument, number in (("rungs", rungs), ("tries", tries)):
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise InvalidArgument(argument, number, "must be a whole number of at least 1")
-    smoothness = [exact(one, "betas") for one in betas]
+    smoothness = [exact(beta, "betas") for beta in betas]
     space, built, start = _universe(query, data, values, records, vertices, datasets, neighbours, build, failing)
     exhaustive, pairs = pairs_of(space, tries, seed, start)
     known: dict[Hashable, ClaimedFacts] = {}
@@ -565,11 +568,11 @@ def refute(
         seen = built(dataset)
         shape = query.shape(seen)
         statistic = query.resolve(shape) if statistic is None else statistic
-        found = facts_of(statistic, query.read(seen, shape), rungs, smoothness)
-        looked, failed = looked + 1, failed + found.failed
+        result = facts_of(statistic, query.read(seen, shape), rungs, smoothness)
+        looked, failed = looked + 1, failed + result.failed
         if exhaustive and key is not None:
-            known[key] = found
-        return found
+            known[key] = result
+        return result
 
     for here, there in pairs:
         count += 1
@@ -605,7 +608,7 @@ def _universe(
         near: dict[Hashable, list[Hashable]] = {}
         for here, there in query.pairs:
             near.setdefault(here, []).append(there)
-        return ListedSpace(list(query.datasets), lambda one: near.get(one, [])), lambda one: one, None
+        return ListedSpace(list(query.datasets), lambda item: near.get(item, [])), lambda item: item, None
     if datasets is not None or neighbours is not None:
         if datasets is None or not callable(neighbours):
             raise InvalidArgument(
@@ -616,7 +619,7 @@ def _universe(
         listed = list(datasets)
         if not listed:
             raise InvalidArgument("datasets", "none", "must have at least one dataset")
-        return ListedSpace(listed, neighbours), build or (lambda one: one), None
+        return ListedSpace(listed, neighbours), build or (lambda item: item), None
     if vertices is not None or isinstance(data, Graph):
         count = data.vertices if isinstance(data, Graph) else vertices
         if not isinstance(count, int) or count < 2:
@@ -627,7 +630,7 @@ def _universe(
         first = None
         if isinstance(data, Graph):
             first = tuple(sorted(places[min(a, b), max(a, b)] for a, b in data.edges.tolist()))
-        return graphs, lambda one: made([graphs.edges[place] for place in one]), first
+        return graphs, lambda item: made([graphs.edges[place] for place in item]), first
     return _records_universe(query, cast("Iterable[Hashable] | None", data), values, records, build, failing)
 
 
@@ -656,7 +659,7 @@ def _records_universe(
         raise InvalidArgument("neighbours", str(relation), f"{accepted}: what one change does is not known here")
     made = build or _as_array
     start = None if data is None else tuple(range(len(pool) - len(own), len(pool)))
-    return moves, lambda one: made([pool[place] for place in one]), start
+    return moves, lambda item: made([pool[place] for place in item]), start
 
 
 def _graph(edges: list[tuple[int, int]], vertices: int) -> Graph:
@@ -665,5 +668,5 @@ def _graph(edges: list[tuple[int, int]], vertices: int) -> Graph:
 
 def _as_array(records: list[Hashable]) -> Array | list[Hashable]:
     """Numbers as an array, anything else as the list it is."""
-    numbers = all(isinstance(one, (int, float, np.number)) for one in records)
+    numbers = all(isinstance(record, (int, float, np.number)) for record in records)
     return np.array(records, dtype=None if records else np.float64) if numbers else list(records)

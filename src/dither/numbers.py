@@ -121,10 +121,10 @@ def ball_of_bits(bits: int, count: int) -> Ball:
 
 def integer_in(value: Ball) -> int:
     """The one whole number in a ball, such as ``floor`` makes of the end of another."""
-    found = value.unique_fmpz()
-    if found is None:
+    result = value.unique_fmpz()
+    if result is None:
         raise ArithmeticError("the ball holds no whole number, or several")
-    return int(found)
+    return int(result)
 
 
 @functools.cache

@@ -94,9 +94,9 @@ def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:  # any
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): plain(one, number) for key, one in value.items()}
+        return {str(key): plain(part, number) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(one, number) for one in value]
+        return [plain(part, number) for part in value]
     if isinstance(value, datetime.date):
         return value.isoformat()
     if not isinstance(value, float) and hasattr(value, "tolist"):
@@ -107,7 +107,7 @@ def plain(value: Any, number: Callable[[Any], Any] = json_number) -> Any:  # any
 def with_infinities(value: Json) -> Any:  # as deep as what it is given
     """What ``json_number`` wrote, with infinities and NaN as numbers again."""
     if isinstance(value, list):
-        return [with_infinities(one) for one in value]
+        return [with_infinities(part) for part in value]
     return float(value) if isinstance(value, str) and value in ("Infinity", "-Infinity", "NaN") else value
 
 

@@ -131,7 +131,7 @@ class Release(Generic[V_co, B_co]):
         if not spec:
             return str(self)
         if isinstance(self.value, tuple):
-            return f"[{', '.join(format(one, spec) for one in self.value)}]"
+            return f"[{', '.join(format(part, spec) for part in self.value)}]"
         return "refused" if self.value is None else format(self.value, spec)
 
     @property
@@ -194,7 +194,7 @@ class Release(Generic[V_co, B_co]):
         """The question, with the group it was asked about."""
         if self.group is None:
             return self.query
-        return f"{self.query} [{', '.join(f'{key} {formatted(one)}' for key, one in self.group.items())}]"
+        return f"{self.query} [{', '.join(f'{key} {formatted(item)}' for key, item in self.group.items())}]"
 
     def __str__(self) -> str:
         return f"{self._summary()}{self._notes()}"
@@ -241,7 +241,7 @@ class Release(Generic[V_co, B_co]):
         return "" if self.clamped_to is None else f"; {self.clamped_to}"
 
     def _reading(self) -> str:
-        return "".join(f"; {one}" for one in readings([self]))
+        return "".join(f"; {reading}" for reading in readings([self]))
 
     def _derived(self) -> str:
         return "" if self.derived_from is None else f"; {derived_text(self.derived_from)}"
@@ -347,7 +347,7 @@ class Releases(list[Release[V, B]], Generic[V, B]):
         head = "".join(f"<th>{html.escape(str(key))}</th>" for key in (self.rows()[0] if self else {}))
         body = "".join(
             "<tr>"
-            + "".join(f"<td>{html.escape('' if one is None else formatted(one))}</td>" for one in row.values())
+            + "".join(f"<td>{html.escape('' if cell is None else formatted(cell))}</td>" for cell in row.values())
             + "</tr>"
             for row in self.rows()
         )
@@ -365,13 +365,13 @@ class Releases(list[Release[V, B]], Generic[V, B]):
         asked = list(dict.fromkeys(release.query for release in self))
         if len(asked) > 1 and ax is not None:
             return plot_releases(
-                list(self), [one.title for one in self], f"answers{_interval_level(self)} ({self.loss})", ax
+                list(self), [member.title for member in self], f"answers{_interval_level(self)} ({self.loss})", ax
             )
         questions = []
         for query in asked:
-            same = [one for one in self if one.query == query]
+            same = [member for member in self if member.query == query]
             loss = self.loss if len(asked) == 1 else same[0].loss
-            questions.append((f"{query}{_interval_level(same)} ({loss})", same, [_key_text(one) for one in same]))
+            questions.append((f"{query}{_interval_level(same)} ({loss})", same, [_key_text(item) for item in same]))
         if ax is None:
             return plot_questions(questions)
         title, same, labels = questions[0]
@@ -399,23 +399,25 @@ def _interval_level(releases: Iterable[Release]) -> str:
 def _key_text(release: Release) -> str:
     """The group of a release; with the names of the keys where the values alone would be a riddle."""
     group = release.group or {}
-    if len(group) == 1 and not any(isinstance(one, bool) for one in group.values()):
-        return ", ".join(str(one) for one in group.values())
-    return ", ".join(f"{key} {one}" for key, one in group.items())
+    if len(group) == 1 and not any(isinstance(item, bool) for item in group.values()):
+        return ", ".join(str(item) for item in group.values())
+    return ", ".join(f"{key} {item}" for key, item in group.items())
 
 
 def _tupled(value: Json) -> Released:
-    return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
+    return tuple(_tupled(part) for part in value) if isinstance(value, list) else value
 
 
 def readings(releases: Iterable[Release]) -> list[str]:
     """In words, what became of missing values and of those outside the bounds: the declared reading."""
     listed = list(releases)
-    counted = sorted({formatted_all(one.missing) for one in listed if one.missing not in (None, LEFT_OUT)})
-    words = ["missing values are left out"] if any(one.missing == LEFT_OUT for one in listed) else []
+    counted = sorted(
+        {formatted_all(candidate.missing) for candidate in listed if candidate.missing not in (None, LEFT_OUT)}
+    )
+    words = ["missing values are left out"] if any(candidate.missing == LEFT_OUT for candidate in listed) else []
     if counted:
         words.append(f"missing values count as {', '.join(counted)}")
-    pairs = [pair for one in listed for pair in _pairs(one.clamped)]
+    pairs = [pair for candidate in listed for pair in _pairs(candidate.clamped)]
     if pairs:
         ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
         words.append(f"values outside {', '.join(ends)} are clamped")
@@ -438,7 +440,7 @@ def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:
     if not isinstance(clamped, tuple):
         return []
     if isinstance(clamped[0], tuple):
-        return [pair for one in clamped for pair in _pairs(one)]
+        return [pair for item in clamped for pair in _pairs(item)]
     low, high = clamped
     return [(low, high)]
 
@@ -450,13 +452,13 @@ def derived_text(entry: int) -> str:
 
 def formatted_all(numbers: Hashable) -> str:
     """One number, or several in a row."""
-    return ", ".join(formatted(one) for one in numbers) if isinstance(numbers, tuple) else formatted(numbers)
+    return ", ".join(formatted(number) for number in numbers) if isinstance(numbers, tuple) else formatted(numbers)
 
 
 def formatted(number: Hashable) -> str:
     """A number with as many digits as people read, a point as several; dates and categories as they are."""
     if isinstance(number, tuple):
-        return f"({', '.join(formatted(one) for one in number)})"
+        return f"({', '.join(formatted(item) for item in number)})"
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return str(number)
     if isinstance(number, int):

@@ -108,7 +108,7 @@ class PrivateEstimator(_Base):
             _check_array(X)
         elif isinstance(X, Sequence) and X and count_of(bounds) is None and not hasattr(X[0], "__len__"):
             raise ValueError("Expected 2D array, got a list of numbers. Reshape your data: one list for each record")
-        rows = np.column_stack([floats_of(one) for one in columns_of(X, "X", count_of(bounds))])
+        rows = np.column_stack([floats_of(item) for item in columns_of(X, "X", count_of(bounds))])
         named = is_table(X) and not isinstance(X, Mapping)
         validate_data(self, X if named else rows, reset=fitting, skip_check_array=True)
         return rows
@@ -149,10 +149,10 @@ def _response(y: Column | None, records: int) -> Floats:
         text = "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)"
         warnings.warn(text, DataConversionWarning, stacklevel=3)
         y = np.asarray(y)[:, 0]
-    found = floats_of(as_array(y, "y"))
-    if len(found) != records:
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: [{records}, {len(found)}]")
-    return found
+    numbers = floats_of(as_array(y, "y"))
+    if len(numbers) != records:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: [{records}, {len(numbers)}]")
+    return numbers
 
 
 def _reach(release: Release[Numbers, Intervals]) -> float:
@@ -226,9 +226,9 @@ class LinearRegression(_Regressor, PrivateEstimator):
         data = (rows, response)
         self.release_ = ask(query, data, epsilon=self.epsilon, delta=self.delta, confidence=None)
         if self.release_.value is not None:
-            found = np.array(self.release_.value)
-            self.coef_ = found[1:] if self.fit_intercept else found
-            self.intercept_ = float(found[0]) if self.fit_intercept else 0.0
+            result = np.array(self.release_.value)
+            self.coef_ = result[1:] if self.fit_intercept else result
+            self.intercept_ = float(result[0]) if self.fit_intercept else 0.0
 
     def _fit_moments(self, rows: Floats, response: Floats) -> None:
         if self.method != "auto":
@@ -249,8 +249,8 @@ class LinearRegression(_Regressor, PrivateEstimator):
         pairs = [(-1, 1)] * (width + 1) + squares + [(-1, 1)] * width
         query = MeanVector(bounds=pairs)
         self.release_ = ask(query, moments, epsilon=self.epsilon, delta=self.delta)
-        found = np.array(self.release_.value)
-        means, rest = found[: width + 1] * self.fit_intercept, found[width + 1 :]
+        result = np.array(self.release_.value)
+        means, rest = result[: width + 1] * self.fit_intercept, result[width + 1 :]
         products = np.zeros((width, width))
         products[first, second] = products[second, first] = rest[: len(first)]
         products -= np.outer(means[:-1], means[:-1])
@@ -325,7 +325,7 @@ class KMeansEstimator(_Clusters, PrivateEstimator):
         rows = self._rows(X, fitting=False, bounds=self.bounds)
         space = _space(self.bounds, rows.shape[1])
         points, centres = space.to_cube(rows), space.to_cube(self.cluster_centers_)
-        apart = np.stack([np.sum((points - one) ** 2, axis=1) for one in centres], axis=1)
+        apart = np.stack([np.sum((points - centre) ** 2, axis=1) for centre in centres], axis=1)
         return np.asarray(np.argmin(apart, axis=1))
 
     def fit_predict(self, X: Columns, y: Column | None = None) -> Array:
@@ -374,9 +374,9 @@ class GaussianMixtureEstimator(PrivateEstimator):
         space = _space(self.bounds, rows.shape[1])
         query = clusters.GaussianMixture(k=self.n_components, bounds=self.bounds)
         self.release_ = ask(query, rows, epsilon=self.epsilon, delta=self.delta)
-        found = np.array(self.release_.value or ()).reshape(-1, rows.shape[1] + 2)
-        self.means_, self.weights_ = found[:, :-2], found[:, -2]
-        self.covariances_ = (found[:, -1:] / space.width * space.widths) ** 2
+        result = np.array(self.release_.value or ()).reshape(-1, rows.shape[1] + 2)
+        self.means_, self.weights_ = result[:, :-2], result[:, -2]
+        self.covariances_ = (result[:, -1:] / space.width * space.widths) ** 2
         return self
 
     def _logs(self, X: Columns) -> Floats:
@@ -465,10 +465,10 @@ class StandardScaler(_SameColumns, _Transformer, PrivateEstimator):
         query = MeanVector(bounds=[(-1, 1)] * width + [(0, 1)] * width)
         data = np.column_stack([centred, centred**2])
         self.release_ = ask(query, data, epsilon=self.epsilon, delta=self.delta)
-        found = np.array(self.release_.value)
+        result = np.array(self.release_.value)
         unit, middle = _unit(space, centred=True)
-        spread = found[width:] - found[:width] ** 2
-        self.mean_ = middle + unit * found[:width]
+        spread = result[width:] - result[:width] ** 2
+        self.mean_ = middle + unit * result[:width]
         self.var_ = unit**2 * np.clip(spread, 0.0, 1.0)
         self.scale_ = np.where(spread > _reach(self.release_), np.sqrt(self.var_), 1.0)
         return self

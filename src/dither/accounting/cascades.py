@@ -89,13 +89,15 @@ class CascadeComposition(Composition):
 
     @property
     def epsilon(self) -> Fraction:
-        tests = accumulate(one.test.epsilon for one in self.alternatives)
-        return max(spent + one.release.epsilon for spent, one in zip(tests, self.alternatives, strict=True))
+        tests = accumulate(alternative.test.epsilon for alternative in self.alternatives)
+        return max(
+            spent + alternative.release.epsilon for spent, alternative in zip(tests, self.alternatives, strict=True)
+        )
 
     @property
     def delta(self) -> Fraction:
-        tests = sum((one.test.delta for one in self.alternatives), Fraction(0))
-        return tests + max(one.release.delta for one in self.alternatives)
+        tests = sum((alternative.test.delta for alternative in self.alternatives), Fraction(0))
+        return tests + max(alternative.release.delta for alternative in self.alternatives)
 
 
 @dataclass(frozen=True)

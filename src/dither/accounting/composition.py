@@ -120,7 +120,7 @@ def compose(losses: Iterable[Loss | HasLoss], *, delta: Number | None = None, me
     if by_rho is not None and not _sums(counted)[1] <= probability("delta", delta):
         return by_rho
     by_losses = _at_delta(counted, delta, METHODS[method])
-    return by_losses if by_rho is None else min(by_losses, by_rho, key=lambda one: one.epsilon)
+    return by_losses if by_rho is None else min(by_losses, by_rho, key=lambda item: item.epsilon)
 
 
 def advanced_epsilon(counted: CountedLosses, total: Fraction) -> Fraction:
@@ -271,11 +271,11 @@ def listed_losses(losses: Iterable[Loss | HasLoss]) -> list[Loss]:
     if isinstance(losses, (str, bytes, Loss)) or not isinstance(losses, Iterable):
         raise InvalidArgument("losses", losses, accepted)
     listed, relations = [], set()
-    for place, one in enumerate(losses):
-        loss = one if isinstance(one, Loss) else getattr(one, "loss", None)
+    for place, item in enumerate(losses):
+        loss = item if isinstance(item, Loss) else getattr(item, "loss", None)
         if not isinstance(loss, Loss):
-            raise InvalidArgument(f"losses[{place}]", one, accepted)
-        relation = getattr(one, "neighbours", None)
+            raise InvalidArgument(f"losses[{place}]", item, accepted)
+        relation = getattr(item, "neighbours", None)
         relations |= {str(relation)} if relation is not None else set()
         listed.append(loss)
     if len(relations) > 1:

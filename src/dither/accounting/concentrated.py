@@ -154,7 +154,7 @@ def gaussian_epsilon(rhos: Iterable[Number], delta: Number) -> float:
     1.368
     """
     d = probability("delta", delta, zero=False)
-    rho = sum((positive("rhos", one, zero=True) for one in rhos), Fraction(0))
+    rho = sum((positive("rhos", item, zero=True) for item in rhos), Fraction(0))
     if rho == 0:
         return 0.0
 

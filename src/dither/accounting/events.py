@@ -57,17 +57,17 @@ def from_dp_event(event: DpEvent, *, delta: Number) -> list[Loss]:
     whatever that is.  Noise is that of the event's own neighbour relation.  Sampling and trees are refused.
     """
     package, at = _package(), probability("delta", delta, zero=False)
-    found = _losses(package, event, at)
-    if sum(count for _, count in found) > MOST_EVENTS:
+    result = _losses(package, event, at)
+    if sum(count for _, count in result) > MOST_EVENTS:
         raise InvalidArgument("event", type(event).__name__, f"must hold at most {MOST_EVENTS:,} releases")
-    return [loss for loss, count in found for _ in range(count)]
+    return [loss for loss, count in result for _ in range(count)]
 
 
 def _losses(package: ModuleType, event: DpEvent, delta: Fraction) -> list[tuple[Loss, int]]:
     if isinstance(event, package.NoOpDpEvent):
         return []
     if isinstance(event, package.ComposedDpEvent):
-        return [pair for one in event.events for pair in _losses(package, one, delta)]
+        return [pair for item in event.events for pair in _losses(package, item, delta)]
     if isinstance(event, package.SelfComposedDpEvent):
         if not isinstance(event.count, int) or event.count < 0:
             raise InvalidArgument("event.count", event.count, "must be a whole number of at least 0")

@@ -173,20 +173,20 @@ def _leaf(epsilon: Fraction, step: Fraction) -> _Losses:
     return _Losses(masses, -(n + 1) * step, step)
 
 
-def _both(one: _Losses, two: _Losses, chop: float) -> _Losses:
+def _both(losses: _Losses, two: _Losses, chop: float) -> _Losses:
     """The sum of two independent losses, by direct convolution: positive terms, so a relative error bound."""
-    masses = _convolved(one.masses, two.masses)
-    terms = min(len(one.masses), len(two.masses))
+    masses = _convolved(losses.masses, two.masses)
+    terms = min(len(losses.masses), len(two.masses))
     # Any order of summing n positive products errs by at most a factor 1 + n u (1 + n u); underflow is absolute.
-    blur = (one.blur + two.blur + (terms + 2) * UNIT * (1 + 1e-6)) * _GENEROUS
+    blur = (losses.blur + two.blur + (terms + 2) * UNIT * (1 + 1e-6)) * _GENEROUS
     if blur > 1e-6:
         raise NotProved("too many steps for float convolution: its error bound exceeds one part in a million")
-    lost = (one.lost + two.lost) * _GENEROUS + _UNDERFLOW
-    return _chopped(_Losses(masses, one.lowest + two.lowest, one.step, lost, blur), chop)
+    lost = (losses.lost + two.lost) * _GENEROUS + _UNDERFLOW
+    return _chopped(_Losses(masses, losses.lowest + two.lowest, losses.step, lost, blur), chop)
 
 
-def _convolved(one: Floats, two: Floats) -> Floats:
-    few, many = sorted((one, two), key=np.count_nonzero)
+def _convolved(numbers: Floats, two: Floats) -> Floats:
+    few, many = sorted((numbers, two), key=np.count_nonzero)
     masses = np.zeros(len(few) + len(many) - 1)
     places = np.flatnonzero(few)
     if len(places) <= MOST_SHIFTS and len(few) >= 8 * len(places):

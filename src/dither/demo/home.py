@@ -76,7 +76,7 @@ def prepare_demo(home: Path) -> None:
 def friends(people: int = FRIENDS, seed: int = 7) -> list[tuple[int, int]]:
     """Friendships of generated people who live along a circle: neighbours mostly, and some far away."""
     rng = np.random.default_rng(seed)
-    near = {(one, (one + step) % people) for one in range(people) for step in range(1, 6) if rng.random() < 0.7}
+    near = {(index, (index + step) % people) for index in range(people) for step in range(1, 6) if rng.random() < 0.7}
     far = {tuple(int(end) for end in rng.choice(people, 2, replace=False)) for _ in range(people // 2)}
     return sorted({(min(pair), max(pair)) for pair in near | far})
 

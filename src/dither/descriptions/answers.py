@@ -57,8 +57,10 @@ def describe(
     """
     is_file = isinstance(data, (str, Path))
     columns, records = file_columns(data, layout) if isinstance(data, (str, Path)) else frame_columns(data)
-    plan = DescriptionPlan.of([(one.name, one.storage) for one in columns], records, epsilon, delta, confidence)
-    described = tuple(_described(one.held(), plan) for one in columns)
+    plan = DescriptionPlan.of(
+        [(column.name, column.storage) for column in columns], records, epsilon, delta, confidence
+    )
+    described = tuple(_described(column.held(), plan) for column in columns)
     level = None if plan.confidence is None else float(plan.confidence)
     return Description(described, records, plan.loss, level, str(data) if is_file else None, layout)
 
@@ -70,40 +72,40 @@ def _described(column: StoredColumn, plan: DescriptionPlan) -> ColumnDescription
         return _untyped(column, plan)
     kind: Kind = "text" if column.storage == "text" or column.storage == "boolean" else column.storage
     values = column.texts() if kind == "text" else column.numbers(kind)
-    there = [math.nan if one is None or one != one else 1.0 for one in values]
+    there = [math.nan if value is None or value != value else 1.0 for value in values]
     query, options = plan.presence()
-    found = answer(query, np.array(there), options)
-    missing = Share.left(found.value, found.interval, plan.records)
+    result = answer(query, np.array(there), options)
+    missing = Share.left(result.value, result.interval, plan.records)
     type_name = "boolean" if column.storage == "boolean" else kind
-    counted = ColumnDescription(column.name, type_name, missing=missing, releases=(found,))
+    counted = ColumnDescription(column.name, type_name, missing=missing, releases=(result,))
     return _summarised(counted, column, kind, plan, missing.count(plan.records))
 
 
 def _untyped(column: StoredColumn, plan: DescriptionPlan) -> ColumnDescription:
     """What most entries are was paid for; entries that are something else are unreadable."""
     query, options = plan.kinds()
-    found = answer(query, column.kinds(), options)
-    counts = {name: max(count, 0) for name, count, _ in found.rows()}
+    result = answer(query, column.kinds(), options)
+    counts = {name: max(count, 0) for name, count, _ in result.rows()}
     numbers = counts["whole"] + counts["real"]
     present = numbers + counts["date"] + counts["text"]
     kind: Kind = "text"
     if numbers > MOST_OTHERS * present:
-        kind = "real" if _has_fractions(found, numbers) else "whole"
+        kind = "real" if _has_fractions(result, numbers) else "whole"
     elif counts["date"] > MOST_OTHERS * present:
         kind = "date"
     read = {"whole": ("whole", "real"), "real": ("whole", "real"), "date": ("date",), "text": KINDS}[kind]
-    missing = Share.of(found, ("other",), plan.records)
-    unreadable = Share.of(found, tuple(name for name in KINDS if name not in read), plan.records)
+    missing = Share.of(result, ("other",), plan.records)
+    unreadable = Share.of(result, tuple(name for name in KINDS if name not in read), plan.records)
     counted = ColumnDescription(
-        column.name, kind, is_paid=True, missing=missing, unreadable=unreadable, releases=(found,)
+        column.name, kind, is_paid=True, missing=missing, unreadable=unreadable, releases=(result,)
     )
     readable = missing.count(plan.records) - (plan.records - unreadable.count(plan.records))
     return _summarised(counted, column, kind, plan, readable)
 
 
-def _has_fractions(found: Release, numbers: int) -> bool:
+def _has_fractions(release: Release, numbers: int) -> bool:
     """Whether numbers with a fraction are more than 2% of all, and more than noise: three reaches of the interval."""
-    _, count, ends = next(row for row in found.rows() if row[0] == "real")
+    _, count, ends = next(row for row in release.rows() if row[0] == "real")
     noise = numbers / 20 if ends is None else 3 * (ends[1] - count)
     return bool(count > max(numbers / 50, noise))
 
@@ -126,8 +128,8 @@ def _summarised(
 
 def _with_frequent(counted: ColumnDescription, column: StoredColumn, plan: DescriptionPlan) -> ColumnDescription:
     query, options = plan.frequent()
-    found = answer(query, ["missing" if one is None else one for one in column.texts()], options)
-    release = replace(found, query=f"frequent values of {column.name}")
+    result = answer(query, ["missing" if text is None else text for text in column.texts()], options)
+    release = replace(result, query=f"frequent values of {column.name}")
     return replace(counted, frequent=release, releases=(*counted.releases, release))
 
 

@@ -109,7 +109,7 @@ class ColumnDescription:
         if self.type_name == "boolean":
             return Boolean()
         if self.frequent is not None:
-            labels = tuple(one for one in self.frequent.labels or () if one not in ("missing", "other"))
+            labels = tuple(label for label in self.frequent.labels or () if label not in ("missing", "other"))
             return Category(labels or None)
         if self.quantiles is None or self.quantiles.value is None:
             return None
@@ -189,9 +189,9 @@ class Description:
         return len(self.columns)
 
     def __getitem__(self, name: str) -> ColumnDescription:
-        for one in self.columns:
-            if one.name == name:
-                return one
+        for column in self.columns:
+            if column.name == name:
+                return column
         raise KeyError(name)
 
     @property
@@ -202,7 +202,7 @@ class Description:
 
     def schema(self, source: str | None = None, *, name: str = "data") -> Schema:
         """A draft: types and bounds as they were released, rounded outward.  Look at it before you register it."""
-        declared = {one.name: found for one in self.columns if (found := one.declared) is not None}
+        declared = {column.name: result for column in self.columns if (result := column.declared) is not None}
         where = source or self.source
         if where is None:
             raise InvalidArgument("source", source, "pass the path or address where the table is stored")
@@ -218,21 +218,23 @@ class Description:
             "delta": self.loss.delta,
             "neighbours": "change-one",
             "confidence": self.confidence,
-            "columns": [one.to_dict() for one in self.columns],
-            "schema": {one.name: plain(one.declared.to_dict()) for one in self.columns if one.declared is not None},
+            "columns": [column.to_dict() for column in self.columns],
+            "schema": {
+                column.name: plain(column.declared.to_dict()) for column in self.columns if column.declared is not None
+            },
         }
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *(line for one in self.columns for line in ("", *one.lines()))])
+        return "\n".join([self.title, *(line for column in self.columns for line in ("", *column.lines()))])
 
     def _repr_html_(self) -> str:
-        return f"<div><p>{html.escape(self.title)}</p>{''.join(one.html() for one in self.columns)}</div>"
+        return f"<div><p>{html.escape(self.title)}</p>{''.join(column.html() for column in self.columns)}</div>"
 
     def to_html(self) -> str:
         """A page of its own, with pictures, that asks nothing of other hosts."""
         name = html.escape(Path(self.source).name if self.source else "a table")
         draft = ""
-        if any(one.declared is not None for one in self.columns):
+        if any(column.declared is not None for column in self.columns):
             text = html.escape(dump_schema(self.schema(self.source or "FILE")))
             said = "<p><small>Bounds were paid for and rounded outward.</small></p>"
             draft = f"<h2>A schema to begin with</h2>{said}<pre>{text}</pre>"
@@ -265,7 +267,7 @@ def _picture(release: Release, *, is_count: bool) -> str:
     figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     drawn = file.getvalue()
     label = html.escape(
-        f"{release.query}: {', '.join(f'{one} {formatted(value)}' for one, value, _ in release.rows()[:9])}"
+        f"{release.query}: {', '.join(f'{item} {formatted(value)}' for item, value, _ in release.rows()[:9])}"
     )
     return f'<figure role="img" aria-label="{label}">{drawn[drawn.index("<svg") :]}</figure>'
 
@@ -275,16 +277,16 @@ def _reach(quantiles: Release) -> tuple[float, float]:
 
     Of days in days, counted as ``date.toordinal`` does.
     """
-    values = [_number(one) for one in quantiles.value]
-    ends = [(_number(low), _number(high)) for low, high in quantiles.interval or [(one, one) for one in values]]
+    values = [_number(part) for part in quantiles.value]
+    ends = [(_number(low), _number(high)) for low, high in quantiles.interval or [(value, value) for value in values]]
     stretch = STRETCH[(quantiles.labels or ("25%",))[0]]
     middle, low, high = values[len(values) // 2], min(values[0], ends[0][0]), max(values[-1], ends[-1][1])
     beyond = low + stretch * (low - middle), high + stretch * (high - middle)
     return (max(beyond[0], 0.0) if low >= 0 else beyond[0]), beyond[1]
 
 
-def _number(one: float | datetime.date) -> float:
-    return one.toordinal() if isinstance(one, datetime.date) else one
+def _number(item: float | datetime.date) -> float:
+    return item.toordinal() if isinstance(item, datetime.date) else item
 
 
 def _year(day: float) -> int:

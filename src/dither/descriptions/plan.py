@@ -191,14 +191,14 @@ class DescriptionPlan:
         )
 
     def _least_epsilon(self) -> float:
-        found = self.loss.epsilon
-        while found < 1e6:
-            found *= 1.1
-            loss = Loss(found, self.loss.delta)
+        result = self.loss.epsilon
+        while result < 1e6:
+            result *= 1.1
+            loss = Loss(result, self.loss.delta)
             rho, hidden = _split(loss, len(self.columns))
             if dataclasses.replace(self, loss=loss, rho=rho, hidden=hidden).is_enough:
                 break
-        return found
+        return result
 
     def _least_records(self) -> int | None:
         for power in range(4, 160):

@@ -78,18 +78,22 @@ class StoredColumn:
         if self.storage == "untyped":
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                return np.array([real(one) if entry_kind(one) in ("whole", "real") else np.nan for one in entries])
+                return np.array(
+                    [real(entry) if entry_kind(entry) in ("whole", "real") else np.nan for entry in entries]
+                )
         return floats_of(as_array(entries))
 
     def texts(self) -> list[str | None]:
         """Private: its entries as texts; None where one is missing."""
-        return [None if one is None or not one.strip(SPACES) else one for one in texts(column_entries(self.entries()))]
+        return [
+            None if text is None or not text.strip(SPACES) else text for text in texts(column_entries(self.entries()))
+        ]
 
     def kinds(self) -> list[str]:
         """Private: what each entry is."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return [entry_kind(one) or "missing" for one in column_entries(self.entries())]
+            return [entry_kind(entry) or "missing" for entry in column_entries(self.entries())]
 
 
 def entry_kind(entry: Scalar) -> Kind | None:
@@ -108,8 +112,8 @@ def entry_kind(entry: Scalar) -> Kind | None:
 
 
 def _day_numbers(entries: Sequence[Scalar]) -> Floats:
-    found = days([one[:10] if isinstance(one, str) else one for one in entries])
-    return np.array([np.nan if one is None else one.toordinal() - EPOCH for one in found])
+    result = days([entry[:10] if isinstance(entry, str) else entry for entry in entries])
+    return np.array([np.nan if item is None else item.toordinal() - EPOCH for item in result])
 
 
 def storage_of(values: ColumnLike) -> Storage:
@@ -151,4 +155,4 @@ def file_columns(path: str | Path, layout: TextLayout = USUAL) -> tuple[list[Sto
             return StoredColumn(name, storage, lambda: read_file_column(file, name))
         return StoredColumn(name, storage, lambda: read_file_entries(file, name, layout=layout))
 
-    return [column(name, one) for name, one in stored.items()], file_rows(file, layout=layout)
+    return [column(name, item) for name, item in stored.items()], file_rows(file, layout=layout)

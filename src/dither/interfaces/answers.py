@@ -186,8 +186,8 @@ def _alike(value: Given, interval: Given) -> str | None:
         return None if _is_interval(interval, value) else "must be a list of two ends such as [0, 100]"
     if len(interval) != len(value):
         return "must be as many as there are in value"
-    for one, ends in zip(value, interval, strict=True):
-        if ends is not None and not _is_interval(ends, one):
+    for part, ends in zip(value, interval, strict=True):
+        if ends is not None and not _is_interval(ends, part):
             return "must be a list with an interval such as [0, 100] for each value"
     return None
 
@@ -197,7 +197,7 @@ def _is_interval(ends: Given, value: Given) -> bool:
     if not is_list(ends) or len(ends) != 2:
         return False
     if not is_list(value):
-        return all(_is_end(one) or isinstance(one, str) for one in ends)
+        return all(_is_end(end) or isinstance(end, str) for end in ends)
     low, high = ends
     return is_list(low) and is_list(high) and len(low) == len(high) <= len(value)
 
@@ -283,18 +283,18 @@ def values_model(name: str) -> type[Model]:
     )
 
 
-def _form(released: Form | None, one: Form) -> Form:
+def _form(released: Form | None, form: Form) -> Form:
     """The JSON of a value of this type, where ``one`` is a number."""
     if released is Any:
-        return _or_several(one)
+        return _or_several(form)
     if released is Hashable:
         return SCALAR
     if released is int:
         return COUNT
     if released is float:
-        return one
+        return form
     if get_origin(released) is tuple and get_args(released)[1:] == (...,):
-        return _several(_form(get_args(released)[0], one))
+        return _several(_form(get_args(released)[0], form))
     raise RuntimeError(f"{released}: say in interfaces.answers how a value of this type is read")
 
 
@@ -437,7 +437,7 @@ class QuoteAnswer(LossAnswer):
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
-        expected, bound = (len(one) if is_list(one) else -1 for one in (self.expected_error, self.bound))
+        expected, bound = (len(item) if is_list(item) else -1 for item in (self.expected_error, self.bound))
         if expected != bound:
             raise InvalidArgument("bound", type(self.bound), "must be as many as there are in expected_error")
         return self
@@ -470,7 +470,7 @@ class History(AnswerModel):
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
-        numbers = [one.number for one in self.releases]
+        numbers = [release.number for release in self.releases]
         if any(later <= earlier for earlier, later in itertools.pairwise(numbers)):
             raise InvalidArgument("releases", list, "must have rising numbers")
         return self

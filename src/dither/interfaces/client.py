@@ -88,9 +88,9 @@ _PAUSE = 0.05
 _LONGEST_RETRY = 10.0
 _ARGUMENT = re.compile(r"([\w.\[\]]+)(?: must | is |=)")
 _LOCAL_ERRORS = {
-    one.code: one
-    for one in vars(errors).values()
-    if isinstance(one, type) and issubclass(one, DitherError) and one is not DitherError
+    item.code: item
+    for item in vars(errors).values()
+    if isinstance(item, type) and issubclass(item, DitherError) and item is not DitherError
 }
 
 
@@ -175,7 +175,7 @@ class RemoteSession:
         if by is not None:
             payload["by"] = by if isinstance(by, str) else list(by)
         asked = [query] if isinstance(query, Query) else query
-        answered = self._asked(payload, tuple(entry_of(one).name for one in asked), **options)
+        answered = self._asked(payload, tuple(entry_of(item).name for item in asked), **options)
         # Of groups, which may have to be found, each has an answer to every query.
         if len(answered) % max(1, len(asked)) or (by is None and len(answered) != len(asked)):
             raise self._unreadable(f"releases must be one for each query, and {len(asked)} were asked")
@@ -222,7 +222,7 @@ class RemoteSession:
         wanted = None if isinstance(query, str) else 1 if isinstance(query, Query) else len(query)
         if wanted not in (None, len(answer["quotes"])):
             raise self._unreadable(f"quotes must be one for each query, and {wanted} were asked")
-        quotes = Quotes(Quote.from_dict(one, asked) for one in answer["quotes"])
+        quotes = Quotes(Quote.from_dict(number, asked) for number in answer["quotes"])
         return quotes[0] if isinstance(query, Query) else quotes
 
     def least_epsilon(
@@ -245,19 +245,19 @@ class RemoteSession:
 
         def quoted(epsilon: float, instead: HowOptions) -> Quote:
             asked = cast("RemoteQuoteOptions", {**options, **instead, "epsilon": epsilon})
-            one = self.quote(query, **asked)
-            is_free = one.mechanism == "public" or one.derived_from is not None
+            item = self.quote(query, **asked)
+            is_free = item.mechanism == "public" or item.derived_from is not None
             # A mechanism that needs no delta is quoted with none.
             accepted = [Loss.asked(epsilon), Loss.asked(epsilon, delta), *([Loss(0.0)] if is_free else [])]
-            if one.loss not in accepted:
-                raise self._unreadable(f"a quote for epsilon {epsilon:g} must not be one for {one.loss}")
-            named.append(one.mechanism)
+            if item.loss not in accepted:
+                raise self._unreadable(f"a quote for epsilon {epsilon:g} must not be one for {item.loss}")
+            named.append(item.mechanism)
             # One more than are registered: what is public, or a program, has a name of its own.
             if len(named) > MOST_QUOTES or len(set(named)) > len(MECHANISMS) + 1:
                 raise self._unreadable(
                     f"its quotes of one query name {len(set(named))} mechanisms and reach no end after {len(named)}"
                 )
-            return one
+            return item
 
         return searched_epsilon(query, quoted, target_error, of)
 
@@ -293,12 +293,12 @@ class RemoteSession:
                 raise self._unreadable(f"a history must have at most {MOST_CHARGES:,} charges")
             spends += [
                 Spend(
-                    one["number"],
-                    one["question"],
-                    _loss(one),
-                    None if one["releases"] is None else {"answers": [one["releases"]]},
+                    item["number"],
+                    item["question"],
+                    _loss(item),
+                    None if item["releases"] is None else {"answers": [item["releases"]]},
                 )
-                for one in page
+                for item in page
             ]
             if len(page) < _PAGE:
                 return spends
@@ -336,7 +336,7 @@ class RemoteSession:
     def _path(self, dataset: str | None) -> str:
         name = dataset or self._dataset
         if name is None:
-            known = [str(one["name"]) for one in self.datasets]
+            known = [str(item["name"]) for item in self.datasets]
             if len(known) != 1:
                 raise InvalidArgument("dataset", None, f"must be one of {', '.join(known) or 'none'}")
             name = self._dataset = known[0]
@@ -357,7 +357,7 @@ class RemoteSession:
         else:
             raise ServerUnreachable(f"{self._base} loses this question; ask again with the same request_id")
         self._check_values(outcome["releases"], queries)
-        releases = [Release.from_dict(_finite(one)) for one in outcome["releases"]]
+        releases = [Release.from_dict(_finite(item)) for item in outcome["releases"]]
         return Releases(releases, Loss(outcome["epsilon"], outcome["delta"]))
 
     def _settled(self, answered: JsonObject) -> _Outcome | None:
@@ -443,12 +443,12 @@ class RemoteSession:
         from dither.borders import read
         from dither.interfaces.answers import values_model
 
-        models = list(dict.fromkeys(values_model(one) for one in queries))
-        for place, one in enumerate(releases):
+        models = list(dict.fromkeys(values_model(query) for query in queries))
+        for place, release in enumerate(releases):
             wrong: InvalidArgument | None = None
             for model in models:
                 try:
-                    read(model, {name: one[name] for name in ("value", "interval")}, f"releases[{place}]")
+                    read(model, {name: release[name] for name in ("value", "interval")}, f"releases[{place}]")
                 except InvalidArgument as error:
                     wrong = error
                 else:
@@ -629,7 +629,7 @@ def _options(options: Payload) -> JsonObject:
 def _queries_json(query: Query | Sequence[Query]) -> Json:
     if isinstance(query, Query) or not isinstance(query, Sequence) or isinstance(query, str):
         return to_json(query)
-    return [to_json(one) for one in query]
+    return [to_json(item) for item in query]
 
 
 def _prior_json(prior: Prior | GraphPrior) -> JsonObject:
@@ -637,7 +637,7 @@ def _prior_json(prior: Prior | GraphPrior) -> JsonObject:
         accepted = "must be one that is sent in few numbers, such as Lognormal or ErdosRenyi, where a server is asked"
         raise InvalidArgument("prior", type(prior), accepted)
     named = dataclasses.fields(prior)
-    fields = {one.name: plain(getattr(prior, one.name), finite_number) for one in named}
+    fields = {name.name: plain(getattr(prior, name.name), finite_number) for name in named}
     return {"kind": prior.distribution, **fields}
 
 

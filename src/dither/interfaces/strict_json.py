@@ -62,7 +62,7 @@ def text_of(value: Given) -> str:
     except TypeError:  # a decimal is in it, which the encoder does not know
         pass
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{text_of(key)}: {text_of(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{text_of(key)}: {text_of(part)}' for key, part in value.items())}}}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(text_of, value))}]"
     if isinstance(value, Decimal) and value.is_finite():

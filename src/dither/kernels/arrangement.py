@@ -202,15 +202,15 @@ def _edge_distances(
 ) -> tuple[NDArray[np.float64], Whole, Whole, Whole]:
     """For every place on the edge where lines cross (and both its ends): the distance, and g before it."""
     starts, stops = _groups(places, length)
-    found = np.empty(len(starts))
+    results = np.empty(len(starts))
     before = np.empty((len(starts), 2), dtype=np.int64)
     for k in range(len(starts)):
         before[k, 0], before[k, 1] = g_t, g_n
-        found[k] = _to_zonotope(g_t, g_n, along, vectors, starts[k], stops[k])
+        results[k] = _to_zonotope(g_t, g_n, along, vectors, starts[k], stops[k])
         for j in range(starts[k], stops[k]):
             g_t += 2 * vectors[j, 0]
             g_n += 2 * vectors[j, 1]
-    return found, before, starts, stops
+    return results, before, starts, stops
 
 
 @compiled()
@@ -316,13 +316,13 @@ class _Sides:
 
 def minimiser_box(lines: Lines) -> tuple[tuple[int, int], ...] | None:
     """The least box of whole half cells with all minimisers strictly inside; None if it is out of reach."""
-    found = []
+    results = []
     for axis in range(lines.directions.shape[1]):
         around = _Sides(lines, axis).around() if lines.directions.shape[1] == 2 else _around_on_a_line(lines)
         if around is None:
             return None
-        found.append(around)
-    return tuple(found)
+        results.append(around)
+    return tuple(results)
 
 
 def _around_on_a_line(lines: Lines) -> tuple[int, int] | None:

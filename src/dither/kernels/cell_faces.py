@@ -30,12 +30,12 @@ INNER_TRIES = 4
 @functools.cache
 def directions(coefficients: int, finest: int) -> Whole:
     """All directions with coordinates in proportion to whole numbers of at most ``finest``: public."""
-    found = []
+    results = []
     for whole in product(range(-finest, finest + 1), repeat=coefficients):
         if math.gcd(*whole) == 1:
-            length = float(np.sqrt(float(sum(one * one for one in whole))))
-            found.append([int(np.trunc(one / length * (1 << UNIT_BITS))) for one in whole])
-    table = np.array(found, dtype=np.int64)
+            length = float(np.sqrt(float(sum(item * item for item in whole))))
+            results.append([int(np.trunc(item / length * (1 << UNIT_BITS))) for item in whole])
+    table = np.array(results, dtype=np.int64)
     if int((table * table).sum(axis=1).max()) > 1 << (2 * UNIT_BITS):
         raise RuntimeError("a direction is longer than one")
     return table
@@ -101,7 +101,7 @@ def _undecided(
     half: int,
     axis: int,
     depth: int,
-    found: Whole,
+    numbers: Whole,
     g: Whole,
 ) -> int:
     """Lists the records whose plane meets a box, and adds all others to g with the sign that they have on it."""
@@ -112,7 +112,7 @@ def _undecided(
         for k in range(ahead.shape[1]):
             value += ahead[i, k] * (low[k] + (half if k != axis else 0))
         if abs(value) <= half * tangent[i]:
-            found[count] = i
+            numbers[count] = i
             count += 1
         else:
             sign = 1 if value > 0 else -1

@@ -36,10 +36,10 @@ def _uniform(state: np.uint64) -> tuple[np.uint64, float]:
 
 
 @compiled(error_model="numpy")
-def _squared(one: Floats, other: Floats) -> float:
+def _squared(numbers: Floats, other: Floats) -> float:
     total = 0.0
-    for j in range(len(one)):
-        apart = one[j] - other[j]
+    for j in range(len(numbers)):
+        apart = numbers[j] - other[j]
         total += apart * apart
     return total
 
@@ -165,10 +165,10 @@ def mixture(points: Floats, k: int, least_sd: float) -> Floats:
             share, variance = _fitted(points, part[:, c], centres[c], least_sd * least_sd)
             if share >= 0.0:
                 shares[c], variances[c] = share, variance
-    found = np.empty((k, width + 1))
-    found[:, :width] = centres
-    found[:, width] = np.sqrt(variances)
-    return found
+    results = np.empty((k, width + 1))
+    results[:, :width] = centres
+    results[:, width] = np.sqrt(variances)
+    return results
 
 
 @compiled(error_model="numpy")
@@ -178,17 +178,17 @@ def clustered_blocks(points: Floats, order: Whole, blocks: int, k: int, least_sd
     ``least_sd`` is zero for k-means and the least standard deviation that a component may have for mixtures.
     """
     size, width = len(order) // blocks, points.shape[1]
-    found = np.zeros((blocks, k, width + (1 if least_sd > 0.0 else 0)))
+    results = np.zeros((blocks, k, width + (1 if least_sd > 0.0 else 0)))
     ones = np.ones(size)
     for b in range(blocks):
         block = np.empty((size, width))
         for i in range(size):
             block[i] = points[order[b * size + i]]
         if least_sd > 0.0:
-            found[b] = mixture(block, k, least_sd)
+            results[b] = mixture(block, k, least_sd)
         else:
-            found[b] = kmeans(block, ones, k)
-    return found
+            results[b] = kmeans(block, ones, k)
+    return results
 
 
 @compiled()
@@ -221,7 +221,7 @@ def matched_costs(sets: Whole) -> Whole:
 def separations(sets: Whole) -> Whole:
     """The least squared distance between two points of each set; the greatest number for sets of one point."""
     m, k, width = sets.shape
-    found = np.full(m, FAR)
+    results = np.full(m, FAR)
     for i in range(m):
         for a in range(k):
             for b in range(a):
@@ -229,15 +229,15 @@ def separations(sets: Whole) -> Whole:
                 for c in range(width):
                     apart = sets[i, a, c] - sets[i, b, c]
                     total += apart * apart
-                found[i] = min(found[i], total)
-    return found
+                results[i] = min(results[i], total)
+    return results
 
 
 @compiled()
 def aligned(sets: Whole, reference: Whole) -> Whole:
     """Each set with its points in the order of the reference: the nearest one for each point of the reference."""
     m, k, width = sets.shape
-    found = np.empty_like(sets)
+    results = np.empty_like(sets)
     for i in range(m):
         for a in range(k):
             best, least = 0, FAR
@@ -248,5 +248,5 @@ def aligned(sets: Whole, reference: Whole) -> Whole:
                     total += apart * apart
                 if total < least:
                     best, least = b, total
-            found[i, a] = sets[i, best]
-    return found
+            results[i, a] = sets[i, best]
+    return results

@@ -109,12 +109,12 @@ def private_folder() -> Path | None:
         parent = Path(tempfile.gettempdir())
         folder = parent / f"dither-kernels-{os.geteuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        around, found = parent.stat(), folder.lstat()
+        around, result = parent.stat(), folder.lstat()
     except OSError:
         return None
     others_write = around.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not around.st_mode & stat.S_ISVTX
     trusted = around.st_uid in {0, os.geteuid()} and not others_write
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    ours = stat.S_ISDIR(result.st_mode) and result.st_uid == os.geteuid() and not result.st_mode & 0o077
     return folder if trusted and ours else None
 
 

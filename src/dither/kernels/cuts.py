@@ -233,18 +233,18 @@ def search_classes(count: int, a: Whole, b: Whole, times: Whole, order: int) -> 
 def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[int, Whole]:
     """The classes of 2-connected vertices: components once single edges that close no cycle are removed."""
     first, arcs = incidence(count, a, b)
-    found, low = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    result, low = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
     come = np.full(count, -1, dtype=np.int64)
     place = first[:-1].copy()
     parent = np.arange(count, dtype=np.int32)
     stack = np.empty(count, dtype=np.int64)
     clock = 0
     for source in range(count):
-        if found[source] >= 0:
+        if result[source] >= 0:
             continue
         size = 1
         stack[0] = source
-        found[source] = low[source] = clock
+        result[source] = low[source] = clock
         clock += 1
         while size:
             x = stack[size - 1]
@@ -252,20 +252,20 @@ def bridgeless_classes(count: int, a: Whole, b: Whole, times: Whole) -> tuple[in
                 e = arcs[place[x]] // 2
                 place[x] += 1
                 y = a[e] + b[e] - x
-                if found[y] < 0:
+                if result[y] < 0:
                     come[y] = e
-                    found[y] = low[y] = clock
+                    result[y] = low[y] = clock
                     clock += 1
                     stack[size] = y
                     size += 1
                 elif e != come[x] or times[e] > 1:
-                    low[x] = min(low[x], found[y])
+                    low[x] = min(low[x], result[y])
             else:
                 size -= 1
                 if size:
                     over = stack[size - 1]
                     low[over] = min(low[over], low[x])
-                    if low[x] <= found[over]:
+                    if low[x] <= result[over]:
                         parent[root(parent, x)] = root(parent, over)
     return numbered(parent)
 

@@ -80,5 +80,5 @@ def smallest_circles(points: Whole, wanted: int) -> tuple[Floats, Floats]:
     best = np.full((len(points), 3), np.inf)
     _circles(np.ascontiguousarray(points, dtype=np.int64), best)
     # A circle that holds more points holds fewer too.
-    found = wanted - 1 + int(np.argmin(best[wanted - 1 :, 0]))
-    return np.sqrt(np.minimum.accumulate(best[::-1, 0])[::-1]), best[found, 1:]
+    result = wanted - 1 + int(np.argmin(best[wanted - 1 :, 0]))
+    return np.sqrt(np.minimum.accumulate(best[::-1, 0])[::-1]), best[result, 1:]

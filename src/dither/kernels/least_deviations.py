@@ -53,11 +53,11 @@ def _proposed(lines: Lines) -> tuple[Point, Point] | None:
     bounds = np.array([[-1.0, 1.0]] * records + [[0.0, np.inf]] * (2 * coefficients))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = linprog(costs, A_eq=equal, b_eq=np.zeros(coefficients), bounds=bounds, method="highs")
-    if found.x is None or getattr(found, "eqlin", None) is None:
+        result = linprog(costs, A_eq=equal, b_eq=np.zeros(coefficients), bounds=bounds, method="highs")
+    if result.x is None or getattr(result, "eqlin", None) is None:
         return None
-    point = np.clip(np.nan_to_num(np.asarray(found.eqlin.marginals, dtype=float)), -_FARTHEST, _FARTHEST)
-    return point, np.clip(np.nan_to_num(found.x[:records]), -1.0, 1.0)
+    point = np.clip(np.nan_to_num(np.asarray(result.eqlin.marginals, dtype=float)), -_FARTHEST, _FARTHEST)
+    return point, np.clip(np.nan_to_num(result.x[:records]), -1.0, 1.0)
 
 
 def _gap(lines: Lines, point: Point, multipliers: Point) -> float:
@@ -98,14 +98,14 @@ def ellipsoid_point(lines: Lines) -> Point:
         for _ in range(steps):
             whole = [int((at * scale).to_integral_value()) for at in centre]
             residuals = sum(column * at for column, at in zip(columns, whole, strict=True)) - doubled
-            signs = np.array([(one > 0) - (one < 0) for one in residuals], dtype=np.int64)
+            signs = np.array([(residual > 0) - (residual < 0) for residual in residuals], dtype=np.int64)
             g = [Decimal(int(total)) / (1 << BITS) for total in signs @ lines.directions]
             pulled = [sum((row[k] * g[k] for k in range(coefficients)), Decimal(0)) for row in shape]
-            square = sum((one * other for one, other in zip(g, pulled, strict=True)), Decimal(0))
+            square = sum((item * other for item, other in zip(g, pulled, strict=True)), Decimal(0))
             if square <= Decimal(TOLERANCE / 2) ** 2:
                 break
             length = square.sqrt()
-            centre = [at - one / length / (q + 1) for at, one in zip(centre, pulled, strict=True)]
+            centre = [at - item / length / (q + 1) for at, item in zip(centre, pulled, strict=True)]
             grown = q * q / (q * q - 1) * _INFLATED
             shape = [
                 [grown * (shape[j][k] - 2 / (q + 1) * pulled[j] * pulled[k] / square) for k in range(coefficients)]

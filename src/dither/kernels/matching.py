@@ -57,16 +57,16 @@ def matching_cost(costs: Whole) -> int:
 def squared_matching_distances(sets: Whole) -> Whole:
     """``min over p of sum_j |c_j - c'_p(j)|^2`` for all pairs of sets of points: (m, k, l) -> (m, m), symmetric."""
     m, k, length = sets.shape
-    found = np.zeros((m, m), dtype=np.int64)
+    results = np.zeros((m, m), dtype=np.int64)
     costs = np.zeros((k, k), dtype=np.int64)
-    for one in range(m):
-        for other in range(one):
+    for index in range(m):
+        for other in range(index):
             for i in range(k):
                 for j in range(k):
                     total = 0
                     for c in range(length):
-                        apart = sets[one, i, c] - sets[other, j, c]
+                        apart = sets[index, i, c] - sets[other, j, c]
                         total += apart * apart
                     costs[i, j] = total
-            found[one, other] = found[other, one] = matching_cost(costs)
-    return found
+            results[index, other] = results[other, index] = matching_cost(costs)
+    return results

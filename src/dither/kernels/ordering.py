@@ -93,11 +93,11 @@ class Ordering:
         if size <= FEW or PART * (last - first) > size or len(self._windows) >= MOST_WINDOWS:
             return self._sorted()
         around = max(AROUND, last - first)
-        found = self._selected(max(first - around, 0), min(last + around, size))
-        if not (found[0] <= first and last <= found[0] + len(found[1])):
+        result = self._selected(max(first - around, 0), min(last + around, size))
+        if not (result[0] <= first and last <= result[0] + len(result[1])):
             return self._sorted()  # (the sample misled)
-        self._windows.append(found)
-        return found
+        self._windows.append(result)
+        return result
 
     def _sorted(self) -> tuple[int, NDArray[np.int64]]:
         if not self._windows or len(self._windows[0][1]) < len(self._values):

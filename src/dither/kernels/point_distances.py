@@ -9,18 +9,18 @@ from itertools import combinations
 PointDistance = Callable[[Hashable, Hashable], int]
 
 
-def equality(one: Hashable, other: Hashable) -> int:
+def equality(item: Hashable, other: Hashable) -> int:
     """0 between equal labels, else 1."""
-    return int(one != other)
+    return int(item != other)
 
 
-def edit(one: Hashable, other: Hashable) -> int:
+def edit(item: Hashable, other: Hashable) -> int:
     """The least number of characters to insert, delete or replace (Levenshtein).
 
     >>> edit("kitten", "sitting")
     3
     """
-    first, second = _texts(one), _texts(other)
+    first, second = _texts(item), _texts(other)
     row = list(range(len(second) + 1))
     for place, here in enumerate(first, start=1):
         before, row[0] = row[0], place
@@ -29,26 +29,26 @@ def edit(one: Hashable, other: Hashable) -> int:
     return row[-1]
 
 
-def kendall(one: Hashable, other: Hashable) -> int:
+def kendall(entry: Hashable, other: Hashable) -> int:
     """How many pairs of items two rankings of the same items order differently (Kendall's tau, as a distance).
 
     >>> kendall(("a", "b", "c"), ("c", "a", "b"))
     2
     """
-    first, second = _listed(one), _listed(other)
+    first, second = _listed(entry), _listed(other)
     place = {item: index for index, item in enumerate(second)}
     if len(place) != len(second) or len(first) != len(second) or set(first) != set(second):
         raise ValueError("rankings of the same items, each once")
     return sum(place[earlier] > place[later] for earlier, later in combinations(first, 2))
 
 
-def symmetric_difference(one: Hashable, other: Hashable) -> int:
+def symmetric_difference(item: Hashable, other: Hashable) -> int:
     """How many items are in one of two sets and not in the other.
 
     >>> symmetric_difference(frozenset("ab"), frozenset("bcd"))
     3
     """
-    return len(_items(one) ^ _items(other))
+    return len(_items(item) ^ _items(other))
 
 
 NAMED: dict[str, PointDistance] = {

@@ -70,7 +70,7 @@ def k_triangle_change(graph: Ranked, supports: Short, k: int, most_common: int) 
         limbs = -(-max(whole[-1], part[-1]).bit_length() // LIMB)
     # Bounds in floats: numbers too large for them lose their lowest bits, upwards.
     shift = max(0, max(whole[-1], part[-1]).bit_length() - MOST_FLOAT_BITS)
-    above = [float((one >> shift) + (1 if shift else 0)) for one in part]
+    above = [float((item >> shift) + (1 if shift else 0)) for item in part]
     potential = _potential(graph.starts, supports, np.array(above), most_common)
     order = rows_by_potential(potential)
     cores = workers(len(graph.ends))
@@ -95,7 +95,9 @@ def _limbs(numbers: list[int], limbs: int) -> Whole:
     if limbs == 1:
         return np.array(numbers, dtype=np.int64)[:, None]
     mask = (1 << LIMB) - 1
-    return np.array([[(one >> (LIMB * place)) & mask for place in range(limbs)] for one in numbers], dtype=np.int64)
+    return np.array(
+        [[(number >> (LIMB * place)) & mask for place in range(limbs)] for number in numbers], dtype=np.int64
+    )
 
 
 @compiled(nogil=True)
@@ -170,10 +172,10 @@ def _keep_larger(value: Whole, best: Whole) -> None:
 def clique_count(graph: Ranked, k: int) -> int:
     """The number of cliques of k >= 3 vertices.  Time grows with that number; memory does not."""
     widest = int((graph.split - graph.starts[:-1]).max())
-    found = 0
+    count = 0
     for counted in in_parallel(graph, _clique_kernel(widest, k)):
-        found += int(counted)
-    return found
+        count += int(counted)
+    return count
 
 
 def _clique_kernel(widest: int, k: int) -> Callable[[Starts, Ends, Whole, int, int], int]:
@@ -191,14 +193,14 @@ def _count_cliques(starts: Starts, ends: Ends, split: Whole, first: int, last: i
     place = np.full(len(starts), -1, dtype=np.int32)
     below = np.zeros((max(widest, 1), max(words, 1)), dtype=np.uint64)
     stack = np.zeros((k + 1, max(words, 1)), dtype=np.uint64)
-    found = 0
+    count = 0
     for u in range(first, last):
         size = split[u] - starts[u]
         if size < k - 1:
             continue
         members = ends[starts[u] : split[u]]
-        found += _cliques_within(starts, ends, split, members, k - 1, place, below, stack)
-    return found
+        count += _cliques_within(starts, ends, split, members, k - 1, place, below, stack)
+    return count
 
 
 @compiled(nogil=True)
@@ -232,7 +234,7 @@ def _descend(below: Bits, stack: Bits, words: int, k: int) -> int:
 
     ``stack[d]`` holds the vertices still to be tried as the highest of a clique of d more.
     """
-    found, depth = 0, k
+    result, depth = 0, k
     while depth <= k:
         word = words - 1
         while word >= 0 and stack[depth, word] == 0:
@@ -244,12 +246,12 @@ def _descend(below: Bits, stack: Bits, words: int, k: int) -> int:
         stack[depth, word] ^= np.uint64(1) << np.uint64(vertex & 63)
         if depth == 2:
             for each in range(words):
-                found += _ones(stack[depth, each] & below[vertex, each])
+                result += _ones(stack[depth, each] & below[vertex, each])
         else:
             for each in range(words):
                 stack[depth - 1, each] = stack[depth, each] & below[vertex, each]
             depth -= 1
-    return found
+    return result
 
 
 @compiled(nogil=True)

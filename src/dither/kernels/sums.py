@@ -53,9 +53,9 @@ def exact_dot(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
 def _dot_by_limbs(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
     """A product of two limbs has at most 36 bits, so the sum of a piece of them fits."""
     total = 0
-    for i, one in enumerate(_limbs(left)):
+    for i, limb in enumerate(_limbs(left)):
         for j, two in enumerate(_limbs(right)):
-            total += int((one * two).sum()) << (_LIMB * (i + j))
+            total += int((limb * two).sum()) << (_LIMB * (i + j))
     return total
 
 

@@ -76,8 +76,8 @@ class WeightThresholds:
                 self._append(pool.map(self._at_distance, wanted), stop)
         return np.array(self._known[start:stop], dtype=np.int64)
 
-    def _append(self, found: Iterable[int], stop: int) -> None:
-        for sensitivity in found:
+    def _append(self, result: Iterable[int], stop: int) -> None:
+        for sensitivity in result:
             self._known.append(sensitivity)
             report(len(self._known) / stop)
 

@@ -201,11 +201,11 @@ def _search_rows(starts: Starts, ends: Ends, first: int, last: int, partners: in
             base = 0
         sharing = _least_open(best, degree + starts[i + 2] - starts[i + 1])
         skipped = max(0, sharing - 2)
-        found = _walk(starts, ends, i, partners, skipped, max(1, sharing - skipped), count, base, candidates)
+        result = _walk(starts, ends, i, partners, skipped, max(1, sharing - skipped), count, base, candidates)
         stale = False
         if sharing == 0:
             stale = _strangers(starts, ends, i, partners, count, base, best)
-        for slot in range(found):
+        for slot in range(result):
             j = candidates[slot]
             common = count[j] - base + _shared(starts, ends, i, j, skipped)
             half = degree + starts[j + 1] - starts[j] - 2 * common
@@ -240,7 +240,7 @@ def _walk(
 
     Lists those j that share at least ``needed``.
     """
-    found, few = 0, partners < len(starts) // 2
+    result, few = 0, partners < len(starts) // 2
     for at in range(starts[i] + skipped, starts[i + 1]):
         w = ends[at]
         place = starts[w + 1] - 1
@@ -253,9 +253,9 @@ def _walk(
             shared = max(count[j], base) + 1
             count[j] = shared
             if shared == base + needed:
-                candidates[found] = j
-                found += 1
-    return found
+                candidates[result] = j
+                result += 1
+    return result
 
 
 @compiled(nogil=True)
@@ -322,10 +322,10 @@ def _rule_out(best: Whole, ruled: Whole) -> None:
 
 def triangle_count(graph: Ranked) -> int:
     """The number of triangles."""
-    found = 0
+    count = 0
     for counted in in_parallel(graph, _count_triangles):
-        found += int(counted)
-    return found
+        count += int(counted)
+    return count
 
 
 def edge_supports(graph: Ranked) -> Short:
@@ -359,24 +359,24 @@ def in_parallel(graph: Ranked, kernel: Callable[..., Found], buffers: list[Short
         finally:
             free.put(own)
 
-    for done, found in enumerate(spread(run, spans, cores)):
+    for done, result in enumerate(spread(run, spans, cores)):
         report((done + 1) / len(spans))
-        yield found
+        yield result
 
 
 @compiled(nogil=True)
 def _count_triangles(starts: Starts, ends: Ends, split: Whole, first: int, last: int) -> int:
     """Triangles whose last vertex is in the block: u > v > w."""
     stamp = np.full(len(starts), -1, dtype=np.int32)
-    found = 0
+    count = 0
     for u in range(first, last):
         for at in range(starts[u], split[u]):
             stamp[ends[at]] = u
         for at in range(starts[u], split[u]):
             v = ends[at]
             for to in range(starts[v], split[v]):
-                found += stamp[ends[to]] == u
-    return found
+                count += stamp[ends[to]] == u
+    return count
 
 
 @compiled(nogil=True)
@@ -434,14 +434,14 @@ def degree_pairs(starts: Starts, ends: Ends) -> list[tuple[int, int]]:
     largest = order[: np.searchsorted(-degrees[order], -first, side="right")][: first + 2]
     near = order[: first + 2]
     stranger = strangers(largest, near)
-    found = [(max(first - 1, 0), max(second - 1, 0))]
+    results = [(max(first - 1, 0), max(second - 1, 0))]
     if stranger < len(near):
-        found.append((first, int(degrees[near[stranger]])))
+        results.append((first, int(degrees[near[stranger]])))
     if second < first:
         next_largest = order[1 : np.searchsorted(-degrees[order], -second, side="right")][: second + 2]
         if strangers(next_largest, next_largest) < len(next_largest):
-            found.append((second, second))
-    return found
+            results.append((second, second))
+    return results
 
 
 @compiled(nogil=True)

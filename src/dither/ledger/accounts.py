@@ -42,9 +42,14 @@ def rules(budget: Budget, filter: str, slack: Number | None) -> FilterState:
     return state
 
 
-def same_rules(one: FilterState, other: FilterState) -> bool:
+def same_rules(state: FilterState, other: FilterState) -> bool:
     """True if two filters would admit the same, whatever was spent."""
-    return (one.name, one.epsilon, one.delta, one.slack) == (other.name, other.epsilon, other.delta, other.slack)
+    return (state.name, state.epsilon, state.delta, state.slack) == (
+        other.name,
+        other.epsilon,
+        other.delta,
+        other.slack,
+    )
 
 
 def find(work: Transaction, dataset: str) -> AccountRow | None:
@@ -73,7 +78,7 @@ def of_analyst(work: Transaction, parent: int, analyst: str) -> AccountRow | Non
 def analysts(work: Transaction, parent: int) -> list[tuple[str, AccountRow]]:
     """All budgets of analysts on a dataset."""
     names = work.all("SELECT analyst FROM dither_accounts WHERE parent = ? ORDER BY analyst", parent)
-    return [(one, found) for (one,) in names if (found := of_analyst(work, parent, one)) is not None]
+    return [(item, result) for (item,) in names if (result := of_analyst(work, parent, item)) is not None]
 
 
 def create(work: Transaction, state: FilterState, *, parent: int | None = None, analyst: str | None = None) -> int:

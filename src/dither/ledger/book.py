@@ -235,7 +235,7 @@ class Ledger:
         asked = public_json("question", question)
         name("analyst", analyst)
         request = secrets.token_hex(16) if request_id is None else name("request_id", request_id)
-        units = [list(filters.charge(one)) for one in losses]
+        units = [list(filters.charge(item)) for item in losses]
         with self._database.transaction(WRITING) as work:
             account = accounts.of_dataset(work, name("dataset", dataset))
             before = _before(work, dataset, analyst, request, _forms(asked, older), losses)
@@ -248,7 +248,7 @@ class Ledger:
             if own is not None:
                 accounts.write_spent(work, own.id, _paid(own.state, losses, dataset, analyst))
             body: Body = {"question": json.loads(asked), "losses": units, "version": account.version}
-            body["rhos"] = [list(filters.concentrated_charge(one)) for one in losses]
+            body["rhos"] = [list(filters.concentrated_charge(item)) for item in losses]
             key = question_key(asked, account.version)
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
         return chain.charge_of(entry, None, fresh=True)
@@ -382,7 +382,7 @@ class Ledger:
         """All registered names with their rules."""
         with self._database.transaction() as look:
             rows = look.all("SELECT dataset FROM dither_names ORDER BY dataset")
-            return [_registered(look, one) for (one,) in rows]
+            return [_registered(look, item) for (item,) in rows]
 
     def dataset(self, dataset: str) -> Registered:
         """One registered name with its rules."""
@@ -394,8 +394,8 @@ class Ledger:
         with self._database.transaction() as look:
             accounts.of_dataset(look, name("dataset", dataset))
             rows = look.all(f"{chain.ENTRIES} WHERE dataset = ? ORDER BY number", dataset)
-        found = [chain.entry_of(row) for row in rows]
-        return found if analyst is None else [entry for entry in found if entry.analyst == analyst]
+        results = [chain.entry_of(row) for row in rows]
+        return results if analyst is None else [entry for entry in results if entry.analyst == analyst]
 
     def charges(
         self, dataset: str, analyst: str | None = None, *, after: int = 0, skip: int = 0, limit: int = 1_000
@@ -507,7 +507,7 @@ def _before(
     Answers that were computed from earlier releases cost nothing then, whatever they would cost now.  A request that is
     still to be answered must not cost more than was paid: another version may answer it by a mechanism of another rho.
     """
-    forms = tuple(_without_derived(one) for one in forms)
+    forms = tuple(_without_derived(form) for form in forms)
     before = chain.charged(look, dataset, analyst, request)
     if before is None:
         return None
@@ -515,14 +515,14 @@ def _before(
     question = {key: value for key, value in before.body["question"].items() if key != DERIVED}
     derived = derived_entries(before.body["question"])
     if derived is not None and len(derived) == len(losses):
-        losses = [own if one is None else Loss(0.0) for own, one in zip(losses, derived, strict=True)]
+        losses = [own if derivation is None else Loss(0.0) for own, derivation in zip(losses, derived, strict=True)]
     asked = canonical(question)
-    units, paid = [list(filters.charge(one)) for one in losses], before.body["losses"]
+    units, paid = [list(filters.charge(loss)) for loss in losses], before.body["losses"]
     same = paid == units or (asked != forms[0] and len(paid) == len(units) and _at_most(units, paid))
     release = chain.release_of(look, before.number)
     if same and release is None and _counts_rhos(look, dataset, analyst):
-        then = [[one.rho, one.rho_delta] for one in charged_units(before.body)]
-        same = _at_most([list(filters.concentrated_charge(one)) for one in losses], then)
+        then = [[charge.rho, charge.rho_delta] for charge in charged_units(before.body)]
+        same = _at_most([list(filters.concentrated_charge(loss)) for loss in losses], then)
     if asked not in forms or not same:
         raise Contradiction(
             f"request_id={request!r} was used for another question or privacy loss; nothing was charged this time"
@@ -565,7 +565,7 @@ def _filter(state: FilterState) -> Filter:
 
 def _losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
     losses = [loss] if isinstance(loss, Loss) else list(loss) if isinstance(loss, (list, tuple)) else []
-    if not losses or not all(isinstance(one, Loss) for one in losses):
+    if not losses or not all(isinstance(item, Loss) for item in losses):
         raise InvalidArgument("loss", loss, "must be a Loss or a list of at least one")
     return losses
 
@@ -573,8 +573,8 @@ def _losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
 def _paid(state: FilterState, losses: list[Loss], dataset: str, analyst: str | None = None) -> FilterState:
     after = state
     try:
-        for one in losses:
-            after = filters.spend(after, one, dataset=dataset)
+        for loss in losses:
+            after = filters.spend(after, loss, dataset=dataset)
     except BudgetExceeded:
         total = sum(losses, Loss(0.0))
         raise BudgetExceeded(dataset=dataset, asked=total, left=filters.left(state), analyst=analyst) from None

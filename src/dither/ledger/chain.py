@@ -87,7 +87,7 @@ def releases_naming(look: Transaction, dataset: str, query: str, after: int) -> 
     """The releases behind an entry whose questions name a query: the charges that paid for them, and their bodies."""
     columns = ("number", "at", "kind", "dataset", "analyst", "request", "key", "charge", "body", "previous", "hash")
     rows = look.all(
-        f"SELECT {', '.join(f'c.{one}' for one in columns)}, r.body FROM dither_entries r "  # noqa: S608
+        f"SELECT {', '.join(f'c.{column}' for column in columns)}, r.body FROM dither_entries r "  # noqa: S608
         "JOIN dither_entries c ON c.number = r.charge "
         "WHERE r.kind = 'release' AND r.dataset = ? AND r.number > ? AND c.body LIKE ? ORDER BY r.number",
         dataset,

@@ -91,10 +91,10 @@ class Transaction:
         """All rows of a query."""
         self.send()
         try:
-            found = self.connection.execute(self._database.spelled(statement), values).fetchall()
+            result = self.connection.execute(self._database.spelled(statement), values).fetchall()
         except self._database.driver_errors() as error:
             self._database.refuse(error, self._purpose.before)
-        return [tuple(row) for row in found]
+        return [tuple(row) for row in result]
 
     def one(self, statement: str, *values: Value) -> Row | None:
         """The first row of a query, if there is one."""

@@ -177,9 +177,9 @@ def _too_deep(value: Mapping[str, Json]) -> bool:
     for _ in range(DEEPEST + 1):
         level = [
             inner
-            for one in level
-            if isinstance(one, (dict, list, tuple))
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for node in level
+            if isinstance(node, (dict, list, tuple))
+            for inner in (node.values() if isinstance(node, dict) else node)
         ]
         if len(level) > LONGEST_TEXT:
             return True

@@ -34,10 +34,10 @@ class _Index:
         Order and comparison are those of the index, which PostgreSQL then uses; the rows come from the table itself.
         """
         same = {True: "+ 0", False: "|| ''"}
-        values = ", ".join(f"{one} {same[one in _NUMBERS]} AS {one}" for one in self.columns)
+        values = ", ".join(f"{column} {same[column in _NUMBERS]} AS {column}" for column in self.columns)
         rows = f"(SELECT {values} FROM {self.table} WHERE {self.hidden} OFFSET 0) scan"  # noqa: S608
         keys = ", ".join(self.columns)
-        mine, theirs = (f"({', '.join(f'{which}.{one}' for one in self.columns)})" for which in ("found", "scan"))
+        mine, theirs = (f"({', '.join(f'{which}.{column}' for column in self.columns)})" for which in ("found", "scan"))
         return (
             f"SELECT 1 WHERE (SELECT count(*) FROM {rows}) <> (SELECT count(*) FROM (SELECT 1 FROM {self.table} "  # noqa: S608
             f"WHERE {self.condition} ORDER BY {keys} OFFSET 0) indexed) UNION ALL "
@@ -71,4 +71,4 @@ def incomplete_index(look: Transaction, *, whole: bool) -> str | None:
     """The first index that does not find all rows of its table; of the needed ones, or of all."""
     look.all("SELECT set_config(name, 'off', true) FROM pg_settings WHERE name = ANY(?::text[])", _OTHER_PLANS)
     looked_at = (*_NEEDED, *_OTHERS) if whole else _NEEDED
-    return next((one.name for one in looked_at if look.one(one.missed()) is not None), None)
+    return next((item.name for item in looked_at if look.one(item.missed()) is not None), None)

@@ -222,8 +222,8 @@ class Replay:
             else:
                 found_allowances[row[1], row[2]] = state
         accounts = {
-            one: (self.versions[one], one in self.retired, state, _text(self.relations.get(one)))
-            for one, state in self.states.items()
+            key: (self.versions[key], key in self.retired, state, _text(self.relations.get(key)))
+            for key, state in self.states.items()
         }
         names: dict[str, int] = dict(look.all("SELECT dataset, account FROM dither_names"))
         fingerprints = {

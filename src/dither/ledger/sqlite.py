@@ -128,12 +128,12 @@ class SqliteDatabase(Database):
 
         ``quick_check`` leaves out the comparison of indexes with tables, which is what matters here.
         """
-        found = [str(row[0]) for row in look.all("PRAGMA integrity_check(1)")]
-        if found == ["ok"]:
+        results = [str(row[0]) for row in look.all("PRAGMA integrity_check(1)")]
+        if results == ["ok"]:
             return None
         what = self.place or f"the {self.contents.called} in memory"
         return (
-            f"{what} is damaged ({found[0]}): what was charged might be charged again; restore a backup, or rebuild "
+            f"{what} is damaged ({results[0]}): what was charged might be charged again; restore a backup, or rebuild "
             "the indexes of a copy with SQLite's REINDEX and verify that"
         )
 

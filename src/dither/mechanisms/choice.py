@@ -117,7 +117,7 @@ def _least_error(ask: MechanismSpec[Data]) -> tuple[str, Prepared[Data]]:
     tried = {
         name: MECHANISMS[name]().prepare(ask) for name in applicable(ask.statistic) if not MECHANISMS[name].may_refuse
     }
-    errors = {name: math.fsum(one.worst_case_error(LEVEL).expected) for name, one in tried.items()}
+    errors = {name: math.fsum(item.worst_case_error(LEVEL).expected) for name, item in tried.items()}
     # Scales that were proved are a billionth larger than they need be: such differences are ties.
     name = next(name for name, error in errors.items() if error <= min(errors.values()) * (1.0 + 1e-6))
     return name, tried[name]

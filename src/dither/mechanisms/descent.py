@@ -72,10 +72,10 @@ def descend(levels: Levels, level: int, loss: Loss, step: Fraction) -> Descent:
     if loss.is_pure:
         raise InvalidArgument("delta", loss.delta, "must be above 0: COQ17's t is epsilon / ln(1/delta)")
     t = loss.epsilon / math.log(1 / loss.delta)
-    size = [float(step * int(one)) for one in levels.sensitivities]
+    size = [float(step * int(sensitivity)) for sensitivity in levels.sensitivities]
     if size[level - 1] == 0:
         raise InvalidArgument("level", level, "must have a sensitivity above 0")
-    found: dict[int, DescentStep] = {}
+    results: dict[int, DescentStep] = {}
     for k in range(levels.count, level - 1, -1):
         near = levels.related(k)
         own = loss.epsilon / (2 * size[k - 1])
@@ -83,18 +83,20 @@ def descend(levels: Levels, level: int, loss: Loss, step: Fraction) -> Descent:
         parameter = own
         if k < levels.count:
             rule = "kept" if size[k] / size[k - 1] < 1 + t / 2 else "jump"
-            above = found[k + 1 if rule == "kept" else max(near)].parameter if rule == "kept" or max(near) > k else own
+            above = (
+                results[k + 1 if rule == "kept" else max(near)].parameter if rule == "kept" or max(near) > k else own
+            )
             parameter = above if rule == "kept" else min(own, above * (1 + t / 2))
-        found[k] = DescentStep(k, size[k - 1], min(near), max(near), rule, parameter)
-    return Descent(loss, t, tuple(found.values()), _unfit(levels, found, loss))
+        results[k] = DescentStep(k, size[k - 1], min(near), max(near), rule, parameter)
+    return Descent(loss, t, tuple(results.values()), _unfit(levels, results, loss))
 
 
-def _unfit(levels: Levels, found: dict[int, DescentStep], loss: Loss) -> tuple[tuple[int, int], ...]:
+def _unfit(levels: Levels, results: dict[int, DescentStep], loss: Loss) -> tuple[tuple[int, int], ...]:
     """Neighbours' values are at most the lesser of both sensitivities apart."""
 
     def fits(low: int, high: int) -> bool:
-        here, there = (Fraction(1 / found[one].parameter) for one in (low, high))
-        return scales_fit(here, there, Fraction(found[low].sensitivity), loss)
+        here, there = (Fraction(1 / results[item].parameter) for item in (low, high))
+        return scales_fit(here, there, Fraction(results[low].sensitivity), loss)
 
-    pairs = ((low, high) for low in found for high in levels.related(low) if low <= high and high in found)
+    pairs = ((low, high) for low in results for high in levels.related(low) if low <= high and high in results)
     return tuple(sorted(pair for pair in pairs if not fits(*pair)))

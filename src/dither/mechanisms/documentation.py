@@ -27,7 +27,7 @@ def page() -> str:
 
 def _line(name: str, made: type[Mechanism]) -> str:
     meaning = (made.__doc__ or "").strip().split("\n")[0].replace("``", "`").replace("|", "\\|")
-    needs = " or ".join((one.__doc__ or "").strip().split("\n")[0].rstrip(".") for one in made.needs)
+    needs = " or ".join((need.__doc__ or "").strip().split("\n")[0].rstrip(".") for need in made.needs)
     refuses = "; may refuse" if made.may_refuse else ""
     return f"| `{name}` | `{_in_python(made)}` | {meaning} | {needs}{refuses} |"
 

@@ -79,12 +79,12 @@ class DrawnLimitNoise(Prepared[Data]):
     @property
     def weights(self) -> list[int]:
         """A large limit is drawn rarely unless it is needed: public."""
-        return [self.moved[-1] ** 2 // one**2 for one in self.moved]
+        return [self.moved[-1] ** 2 // item**2 for item in self.moved]
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
         """Of the noise under each limit: public."""
-        return tuple(one / self.noise_epsilon for one in self.moved)
+        return tuple(item / self.noise_epsilon for item in self.moved)
 
     def values(self, data: Data) -> list[int]:
         """The values under all limits: private."""
@@ -119,8 +119,8 @@ class DrawnLimitNoise(Prepared[Data]):
             math.log(weight) - float(self.rate) * cost
             for weight, cost in zip(self.weights, self.costs(values), strict=True)
         ]
-        relative = [math.exp(one - max(logs)) for one in logs]
-        return [one / math.fsum(relative) for one in relative]
+        relative = [math.exp(log - max(logs)) for log in logs]
+        return [path / math.fsum(relative) for path in relative]
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         values = self.values(records)
@@ -149,5 +149,5 @@ class DrawnLimitNoise(Prepared[Data]):
         lows = (
             grid.clamp(value - upper_quantile(scale, miss)) for value, scale in zip(values, self.scales, strict=True)
         )
-        low = math.fsum(chance * one for chance, one in zip(self.chances(values), lows, strict=True))
+        low = math.fsum(chance * item for chance, item in zip(self.chances(values), lows, strict=True))
         return ((grid.ends[1] - low) / 2.0,)

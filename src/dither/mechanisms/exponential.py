@@ -89,10 +89,10 @@ class ExponentialDraw(Prepared[Data]):
         cls, statistic: Statistic[Data], loss: Loss, epsilon: Fraction, interval: HalfWidthDraw | None
     ) -> ExponentialDraw[Data]:
         """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
-        grid_ends, chain = statistic.answers.ends, chain_of(statistic)
-        if not chain.monotone_cost:
+        grid_ends, reachable = statistic.answers.ends, chain_of(statistic)
+        if not reachable.monotone_cost:
             return cls(statistic, loss, epsilon / 2, interval, Measure.even(grid_ends))
-        down = chain.is_maximum
+        down = reachable.is_maximum
         measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
         return cls(statistic, loss, epsilon, interval, measure)
 
@@ -113,8 +113,8 @@ class ExponentialDraw(Prepared[Data]):
 
     def shells(self, data: Data) -> Shells:
         """The grid points by cost: private."""
-        chain = chain_of(self.statistic)
-        return Shells(chain.reachable_values(data), 0 if chain.monotone_cost else 1, self.measure)
+        reachable = chain_of(self.statistic)
+        return Shells(reachable.reachable_values(data), 0 if reachable.monotone_cost else 1, self.measure)
 
     def run(self, data: Data) -> Outcome:
         shells = self.shells(data)
@@ -171,9 +171,9 @@ class ExponentialDraw(Prepared[Data]):
 def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
     """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
     if reach <= _MOST_LINKS:
-        found = reachable.values(0, reach) if sign > 0 else reachable.values(-reach, 0)[::-1]
+        result = reachable.values(0, reach) if sign > 0 else reachable.values(-reach, 0)[::-1]
         try:
-            return np.array(found, dtype=np.int64)
+            return np.array(result, dtype=np.int64)
         except OverflowError:
             pass
         raise NotApplicable(

@@ -95,8 +95,8 @@ class HalfWidthDraw:
 
     def candidates(self, statistic: Statistic[Data], data: Data, answer: int) -> Candidates:
         """The candidates around an answer."""
-        ends, chain = statistic.answers.ends, chain_of(statistic).reachable_values(data)
-        return self.weighed(around_answer(answer, ends), chain, chain)
+        ends, reachable = statistic.answers.ends, chain_of(statistic).reachable_values(data)
+        return self.weighed(around_answer(answer, ends), reachable, reachable)
 
     def weighed(self, nested: Sequence[Interval], below: ReachableValues, above: ReachableValues) -> Candidates:
         """Nested candidates, the last of them the whole range; their ends keep within chains of their own.
@@ -110,11 +110,11 @@ class HalfWidthDraw:
             nested = [(lower, high) for lower, _ in nested]
         if target >= -below.bottom:
             nested = [(low, upper) for _, upper in nested]
-        nested = [one for one, after in pairwise([*nested, None]) if one is not None and one != after]
+        nested = [item for item, after in pairwise([*nested, None]) if item is not None and item != after]
         if len(nested) == 1:
             # The whole range: nothing is at stake, and a margin beyond all links would ask for more than there are.
             return Candidates(nested, (1,), [0])
-        costs = self.costs([(one,) for one in nested], [(below, above)], target, lean)
+        costs = self.costs([(item,) for item in nested], [(below, above)], target, lean)
         return Candidates(nested, leaning(len(nested), lean), costs)
 
     def costs(
@@ -129,7 +129,7 @@ class HalfWidthDraw:
         The margin of a box is the least of its intervals', which moves by at most 1 as each of them does.  Costs beyond
         a public reach are cut there: still 1-Lipschitz, and only a window of the chains is needed.
         """
-        farthest = max(max(chain.top, -chain.bottom) for pair in chains for chain in pair)
+        farthest = max(max(reachable.top, -reachable.bottom) for pair in chains for reachable in pair)
         reach = min(self._looked(len(nested), lean), target + farthest)
         first, last = target - reach, target + reach
         kept = [
@@ -154,9 +154,9 @@ class HalfWidthDraw:
     def typical_half_width(self, statistic: Statistic[Data], data: Data) -> float:
         """Half of the expected length of an interval around the true value; in floats, for quotes."""
         value = chain_of(statistic).reachable_values(data).values(0, 0)[0]
-        found = self.candidates(statistic, data, value)
-        lengths = (upper - lower for lower, upper in found.nested)
-        return math.fsum(chance * length for chance, length in zip(found.chances(self.rate), lengths, strict=True)) / 2
+        result = self.candidates(statistic, data, value)
+        lengths = (upper - lower for lower, upper in result.nested)
+        return math.fsum(chance * length for chance, length in zip(result.chances(self.rate), lengths, strict=True)) / 2
 
 
 class _Mirrored(Sequence[int]):
@@ -174,31 +174,31 @@ class _Mirrored(Sequence[int]):
     def __getitem__(self, place: slice) -> list[int]: ...
     def __getitem__(self, place: int | slice) -> int | list[int]:
         if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
+            return [self[index] for index in range(len(self))[place]]
         return -self._links[-1 - place]
 
 
-def _mirrored(chain: ReachableValues) -> ReachableValues:
+def _mirrored(reachable: ReachableValues) -> ReachableValues:
     """The chain of the negative value."""
 
     def values(first: int, last: int) -> Sequence[int]:
-        links = chain.values(-last, -first)
+        links = reachable.values(-last, -first)
         return [-link for link in reversed(links)] if len(links) <= FEW_LINKS else _Mirrored(links)
 
-    return ReachableValues(values, -chain.top, -chain.bottom)
+    return ReachableValues(values, -reachable.top, -reachable.bottom)
 
 
-def _changes_within(chain: ReachableValues, first: int, last: int) -> Callable[[int], int]:
+def _changes_within(reachable: ReachableValues, first: int, last: int) -> Callable[[int], int]:
     """The most changes, of first to last, whose reach is at most an end; less than the first if there are none.
 
     Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
     """
-    start, stop = max(first, chain.bottom), min(last, chain.top)
-    links = chain.values(start, stop)
+    start, stop = max(first, reachable.bottom), min(last, reachable.top)
+    links = reachable.values(start, stop)
 
     def most(end: int) -> int:
-        found = start - 1 + bisect_right(links, end)
-        return last if found == stop else found
+        result = start - 1 + bisect_right(links, end)
+        return last if result == stop else result
 
     return most
 
@@ -223,7 +223,7 @@ class Candidates:
         each = zip(self.weights, self.costs, strict=True)
         logs = [math.log(weight) - float(rate) * cost for weight, cost in each]
         relative = [math.exp(log - max(logs)) for log in logs]
-        return [one / math.fsum(relative) for one in relative]
+        return [path / math.fsum(relative) for path in relative]
 
 
 def around_answer(answer: int, ends: Interval) -> list[Interval]:

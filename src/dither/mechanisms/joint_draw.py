@@ -58,8 +58,8 @@ def joint_quantiles(
             ]
             return sorted(drawn)
         reach, guard = 2 * reach, doubled(guard)
-        for tape in tapes:
-            tape.extend()
+        for bits in tapes:
+            bits.extend()
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Walk:
         # Between i' - t and i': everything above i' - t, less what is not below i'.
         above = self._from_above(at, window, wanted - 1, 2, up=up)
         beside = self._from_above(at, window, 0, 2 * wanted, up=not up)
-        return [one + max(two - three, 0) for one, two, three in zip(long, above, beside, strict=True)]
+        return [item + max(two - three, 0) for item, two, three in zip(long, above, beside, strict=True)]
 
     def _long_segments(self, at: dict[int, int], window: range, wanted: int, *, up: bool) -> list[int]:
         """Sums over i <= i' - max(t, 1), which decay as i' grows."""
@@ -206,7 +206,7 @@ class _Walk:
         last = self._segment(self._count + 1)
         # Tuples that leave a window miss a target by more than the reach, which costs at least twice that.
         missing = self._times(self._outside << self._digits, 4 * self._reach, up=True) if self._outside else 0
-        found, j, suffix, after = [], self._count, 1 << self._digits, None
+        result, j, suffix, after = [], self._count, 1 << self._digits, None
         while j:
             # From the target outwards, so that a wider window only appends choices.
             rank, start = self._ranks[j - 1], self._windows[j - 1].start
@@ -246,8 +246,8 @@ class _Walk:
             if pick is None:
                 return None
             times = pick + 1
-            found.append((position, times))
+            result.append((position, times))
             inner = sum(self._segment(j - times + 1 + extra) for extra in range(1, times))
             suffix = self._block(suffix, position, times, inner, up=False)
             after, j = position, j - times
-        return found
+        return result

@@ -32,7 +32,7 @@ def joint_error_laws(data: RankedRecords, ranks: list[int], rate: Fraction) -> l
     backward = [outside]
     for gap in gaps[:0:-1]:
         backward.append(_scaled(_smeared(backward[-1] * gap.width, speed)))
-    return [gap.cells(one * two) for gap, one, two in zip(gaps, forward, reversed(backward), strict=True)]
+    return [gap.cells(item * two) for gap, item, two in zip(gaps, forward, reversed(backward), strict=True)]
 
 
 def _scaled(sums: Floats) -> Floats:

@@ -50,7 +50,7 @@ class QuantileNode:
 
 def levels(shares: tuple[Fraction, ...]) -> list[list[QuantileNode]]:
     """The order of drawing: the middle quantile, then the middles of both sides, and so on.  Public."""
-    found: list[list[QuantileNode]] = []
+    results: list[list[QuantileNode]] = []
     pending: list[tuple[int, int, int | None, int | None]] = [(0, len(shares) - 1, None, None)]
     while pending:
         level, later = [], []
@@ -65,9 +65,9 @@ def levels(shares: tuple[Fraction, ...]) -> list[list[QuantileNode]]:
             level.append(QuantileNode(middle, left, right, (shares[middle] - low) / (high - low)))
             later += [(first, middle - 1, left, middle), (middle + 1, last, middle, right)]
         if level:
-            found.append(level)
+            results.append(level)
         pending = later
-    return found
+    return results
 
 
 def cost_of_levels(plan: list[list[QuantileNode]]) -> Fraction:
@@ -159,7 +159,7 @@ class SeveralDraws(Prepared[RankedRecords]):
         if self.interval is None:
             return tuple(answers), None
         each = zip(self.statistic.each(), answers, strict=True)
-        return tuple(answers), tuple(self.interval.draw(one, data, answer) for one, answer in each)
+        return tuple(answers), tuple(self.interval.draw(item, data, answer) for item, answer in each)
 
     def _together(self, data: RankedRecords) -> list[int]:
         spread = _spread(self.statistic.records)
@@ -168,24 +168,25 @@ class SeveralDraws(Prepared[RankedRecords]):
         fine = RefinedRecords(data, spread, self.reach)
         bounds = 0, (high + 1 - low) * spread - 1
         if self.order_of_draws == "joint":
-            drawn = joint_quantiles(fine, bounds, [one.rank for one in self.statistic.each()], self.rate)
+            drawn = joint_quantiles(fine, bounds, [statistic.rank for statistic in self.statistic.each()], self.rate)
         else:
             drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
         return [low + place // spread for place in drawn]
 
     def _alone(self, data: RankedRecords) -> list[int]:
         draws = (
-            ExponentialDraw.of(one, self.loss, 2 * self.rate, None).run(data).answer for one in self.statistic.each()
+            ExponentialDraw.of(statistic, self.loss, 2 * self.rate, None).run(data).answer
+            for statistic in self.statistic.each()
         )
         return sorted(draw for draw in draws if isinstance(draw, int))
 
     def error_laws(self, records: RankedRecords) -> list[ErrorLaw]:
         each = self.statistic.each()
         if self.order_of_draws == "alone":
-            draws = (ExponentialDraw.of(one, self.loss, 2 * self.rate, None) for one in each)
+            draws = (ExponentialDraw.of(statistic, self.loss, 2 * self.rate, None) for statistic in each)
             return [law for draw in draws for law in draw.error_laws(records)]
         if self.order_of_draws == "joint":
-            return [*joint_error_laws(records, [one.rank for one in each], self.rate)]
+            return [*joint_error_laws(records, [statistic.rank for statistic in each], self.rate)]
         most = "up to 20 of them, or no prior"
         raise NotApplicable("prior", f"{len(each)} quantiles", "no error is worked out for so many at once", most)
 
@@ -200,7 +201,7 @@ class SeveralDraws(Prepared[RankedRecords]):
     def typical_half_widths(self, records: RankedRecords) -> tuple[float, ...] | None:
         if self.interval is None:
             return None
-        return tuple(self.interval.typical_half_width(one, records) for one in self.statistic.each())
+        return tuple(self.interval.typical_half_width(statistic, records) for statistic in self.statistic.each())
 
 
 def _has_room(statistic: RankedValues, rate: Fraction) -> bool:
@@ -243,11 +244,11 @@ def refined(values: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
 
 def _reversed_bits(numbers: NDArray[np.int64], spread: int) -> NDArray[np.int64]:
     """The numbers below ``spread`` (a power of two) with their bits in reverse: neighbours end up far apart."""
-    found = np.zeros_like(numbers)
+    results = np.zeros_like(numbers)
     for _ in range(spread.bit_length() - 1):
-        found = (found << 1) | (numbers & 1)
+        results = (results << 1) | (numbers & 1)
         numbers = numbers >> 1
-    return found
+    return results
 
 
 class RefinedRecords:
@@ -312,14 +313,14 @@ def _nth_reversed(places: NDArray[np.int64], counts: NDArray[np.int64], spread: 
 
     Bit by bit from the highest: of the j below a count whose low t bits are p there are ceil((count - p) / 2^t).
     """
-    found, prefix, left = np.zeros_like(places), np.zeros_like(places), places.copy()
+    result, prefix, left = np.zeros_like(places), np.zeros_like(places), places.copy()
     for bit in range(spread.bit_length() - 1):
         zeros = np.maximum(-(-(counts - prefix) // (2 << bit)), 0)
         is_one = left >= zeros
         left -= np.where(is_one, zeros, 0)
         prefix |= is_one.astype(np.int64) << bit
-        found = (found << 1) | is_one
-    return found
+        result = (result << 1) | is_one
+    return result
 
 
 def _draw_between(

@@ -87,12 +87,12 @@ class CubeMarginal:
         far = t > d
         near = np.minimum(t, float(d))
         last = np.exp(scipy.special.xlogy(d, near) - near - math.lgamma(d + 1.0))
-        found = scipy.special.gammaincc(d, near) * (1.0 - near / d) + last
+        result = scipy.special.gammaincc(d, near) * (1.0 - near / d) + last
         # Beyond d the last terms below d are all that matters, and the difference above would cancel.
         j = np.arange(max(0, d - _WINDOW), d, dtype=np.float64)
         beyond = t[far][:, None]
-        found[far] = (np.exp(j * np.log(beyond) - beyond - scipy.special.gammaln(j + 1.0)) * (1.0 - j / d)).sum(axis=1)
-        return np.asarray(found.reshape(np.shape(places)))
+        result[far] = (np.exp(j * np.log(beyond) - beyond - scipy.special.gammaln(j + 1.0)) * (1.0 - j / d)).sum(axis=1)
+        return np.asarray(result.reshape(np.shape(places)))
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (instances are small and public)
     def quantile(self, miss: float) -> float:
@@ -126,12 +126,12 @@ class CubeNoise(Prepared[Data]):
     def run(self, data: Data) -> Outcome:
         grids, values = self.statistic.answers, self.statistic.values(data)
         noisy = norm_draw([Fraction(int(value)) for value in values], self.scale, "linf")
-        answer = tuple(grid.clamp(one) for grid, one in zip(grids, noisy, strict=True))
+        answer = tuple(grid.clamp(total) for grid, total in zip(grids, noisy, strict=True))
         if self.confidence is None:
             return Outcome(answer)
         half = self._half_width(self.confidence)
         ends = zip(grids, noisy, strict=True)
-        return Outcome(answer, tuple(grid.interval_around(one, half) for grid, one in ends))
+        return Outcome(answer, tuple(grid.interval_around(item, half) for grid, item in ends))
 
     def _half_width(self, confidence: Fraction) -> int:
         """A w with P(|round(scale z)| > w) at most what may be missed: that needs |scale z| of at least w + 1/2."""
@@ -149,7 +149,7 @@ class CubeNoise(Prepared[Data]):
         half = float(self._half_width(exact(confidence)))
         widest = {between: self._most_mean(between) for between in {span(grid) for grid in self.statistic.answers}}
         between = [span(grid) for grid in self.statistic.answers]
-        expected, quantile = tuple(widest[one] for one in between), tuple(min(half, one) for one in between)
+        expected, quantile = tuple(widest[item] for item in between), tuple(min(half, item) for item in between)
         return WorstCaseError(expected, quantile, attained=True)
 
     def _most_mean(self, between: float) -> float:

@@ -154,8 +154,8 @@ def rung_widths(ladder: Ladder, count: int) -> Floats:
     if count <= _MOST_DISTANCES:
         return ladder.sensitivity_at_distance(0, count).astype(np.float64)
     places = np.unique(np.geomspace(1, count, _MOST_DISTANCES // 4).astype(np.int64) - 1)
-    found = [float(ladder[int(place)]) for place in places]
-    return np.interp(np.arange(count), places, found)
+    results = [float(ladder[int(place)]) for place in places]
+    return np.interp(np.arange(count), places, results)
 
 
 def points_at_cost(ladder: Ladder) -> Callable[[int, int], Sequence[int]]:

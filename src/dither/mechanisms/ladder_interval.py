@@ -114,15 +114,15 @@ def error_quantiles(ladder: Ladder, rate: Fraction, far: int, log_tails: Floats,
     levels = log_tails + half_total
     # The first rung whose end is surely exceeded no more often than allowed.  Behind the last one listed rungs are
     # as wide as the cap, and every one leaves e^{-rate} of the mass before.
-    rung = np.searchsorted(-tails, -(levels - 2.0 * _TOLERANCE))
+    sensitivity = np.searchsorted(-tails, -(levels - 2.0 * _TOLERANCE))
     missing = np.maximum(tails[far] - (levels - 2.0 * _TOLERANCE), 0.0)
-    rung = np.where(rung > far, far + np.ceil(missing / speed).astype(np.int64), rung)
-    mass_behind = beyond[np.minimum(rung, far)]
-    back = exp(levels + speed * rung) * (1.0 - _TOLERANCE) - mass_behind * (1.0 + _TOLERANCE)
+    sensitivity = np.where(sensitivity > far, far + np.ceil(missing / speed).astype(np.int64), sensitivity)
+    mass_behind = beyond[np.minimum(sensitivity, far)]
+    back = exp(levels + speed * sensitivity) * (1.0 - _TOLERANCE) - mass_behind * (1.0 + _TOLERANCE)
     ends = [0, *accumulate(int(width) for width in widths.tolist())]
-    found = []
-    for t, saved in zip(rung.tolist(), back.tolist(), strict=True):
+    results = []
+    for t, saved in zip(sensitivity.tolist(), back.tolist(), strict=True):
         width = ladder.global_sensitivity if t > far else ends[t] - ends[t - 1] if t else 0
         end = ends[min(t, far)] + max(t - far, 0) * ladder.global_sensitivity
-        found.append(min(end - min(max(math.floor(saved), 0), width), span))
-    return np.array(found, dtype=np.int64 if span < 1 << 62 else object)
+        results.append(min(end - min(max(math.floor(saved), 0), width), span))
+    return np.array(results, dtype=np.int64 if span < 1 << 62 else object)

@@ -155,15 +155,15 @@ def descending_bounds(levels: Levels, growth: Fraction, *, branch: bool = True) 
     For comparison and reproduction: without the exception it equals the smooth bound of the ladder where higher levels
     have higher neighbours, and where they do not the printed algorithm is unsound (docs/proofs/largest_local.md).
     """
-    found: dict[int, Fraction] = {levels.count: Fraction(levels.global_sensitivity)}
+    results: dict[int, Fraction] = {levels.count: Fraction(levels.global_sensitivity)}
     for level in range(levels.count - 1, 0, -1):
-        own, above = (Fraction(int(one)) for one in levels.sensitivities[level - 1 : level + 1])
+        own, above = (Fraction(int(sensitivity)) for sensitivity in levels.sensitivities[level - 1 : level + 1])
         if branch and above < own * growth:
-            found[level] = found[level + 1]
+            results[level] = results[level + 1]
             continue
         highest = max(levels.related(level))
-        found[level] = own if highest == level else max(own, found[highest] / growth)
-    return [found[level] for level in range(1, levels.count + 1)]
+        results[level] = own if highest == level else max(own, results[highest] / growth)
+    return [results[level] for level in range(1, levels.count + 1)]
 
 
 def scales_fit(here: Fraction, there: Fraction, shift: Fraction, loss: Loss) -> bool:
@@ -214,7 +214,7 @@ def unfit_pairs(
         return known[key]
 
     return [
-        (one, other)
-        for one, other in neighbours
-        if not fits(prepared[one][1], prepared[other][1], prepared[one][0] - prepared[other][0])
+        (item, other)
+        for item, other in neighbours
+        if not fits(prepared[item][1], prepared[other][1], prepared[item][0] - prepared[other][0])
     ]

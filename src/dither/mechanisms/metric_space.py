@@ -103,8 +103,8 @@ class MetricSpace:
 
     def _surroundings(self, reach: int) -> _Surroundings:
         profiles = sorted(set(self.around))
-        place = {one: index for index, one in enumerate(profiles)}
-        profile = np.array([place[one] for one in self.around])
+        place = {item: index for index, item in enumerate(profiles)}
+        profile = np.array([place[item] for item in self.around])
         here, there = np.nonzero(self.steps <= reach)
         apart: dict[tuple[int, int], int] = {}
         for a, b, step in zip(
@@ -156,10 +156,10 @@ def _table(points: tuple[Value, ...], distance: Distance[Value] | str) -> list[l
         return _table(points, measured)
     if callable(distance):
         try:
-            found = [[distance(p, q) for q in points] for p in points]
+            results = [[distance(p, q) for q in points] for p in points]
         except Exception as error:
             raise InvalidArgument("distance", type(error), f"must not fail on the points ({error})"[:300]) from error
-        return [[exact(number, "distance") for number in row] for row in found]
+        return [[exact(number, "distance") for number in row] for row in results]
     rows = [list(row) for row in distance] if isinstance(distance, (list, tuple, np.ndarray)) else []
     if len(rows) != len(points) or any(len(row) != len(points) for row in rows):
         raise InvalidArgument(

@@ -55,10 +55,10 @@ class ChainCoordinate:
 def draw_point(coordinates: Sequence[ChainCoordinate], rate: Fraction, source: Source = system) -> tuple[int, ...]:
     """A point with probability proportional to ``e^{-rate cost}``; 2 rate is the privacy loss."""
     boxes = _Boxes(coordinates)
-    points = math.prod(one.points for one in coordinates)
-    farthest = max(one.farthest for one in coordinates)
-    rung, index = draw_cost(boxes.sizes, points, farthest + 1, rate, source)
-    return point_at(boxes(rung - 1), boxes(rung - 2) if rung > 1 else None, index)
+    points = math.prod(coordinate.points for coordinate in coordinates)
+    farthest = max(coordinate.farthest for coordinate in coordinates)
+    sensitivity, index = draw_cost(boxes.sizes, points, farthest + 1, rate, source)
+    return point_at(boxes(sensitivity - 1), boxes(sensitivity - 2) if sensitivity > 1 else None, index)
 
 
 class _Boxes:
@@ -70,7 +70,7 @@ class _Boxes:
 
     def __call__(self, cost: int) -> Box:
         if cost >= len(self._found):
-            columns = [one.within(len(self._found), cost) for one in self._coordinates]
+            columns = [coordinate.within(len(self._found), cost) for coordinate in self._coordinates]
             self._found.extend(zip(*columns, strict=True))
         return self._found[cost]
 
@@ -78,7 +78,7 @@ class _Boxes:
         """How many points cost exactly ``first - 1``, ..., ``last - 1``."""
         self(last - 1)
         inside = [0, *(volume(box) for box in self._found[:last])]
-        return [inside[rung] - inside[rung - 1] for rung in range(first, last + 1)]
+        return [inside[sensitivity] - inside[sensitivity - 1] for sensitivity in range(first, last + 1)]
 
 
 def volume(box: Box) -> int:
@@ -109,12 +109,12 @@ def _length(spans: Sequence[tuple[int, int]]) -> int:
 
 def _listed(spans: Sequence[Sequence[tuple[int, int]]], index: int) -> tuple[int, ...]:
     """The point of a number in a product of unions of intervals."""
-    found = []
+    results = []
     for choices in spans:
         index, place = divmod(index, _length(choices))
         for low, high in choices:
             if place <= high - low:
-                found.append(low + place)
+                results.append(low + place)
                 break
             place -= high - low + 1
-    return tuple(found)
+    return tuple(results)

@@ -65,10 +65,10 @@ def least_scales(
     """
     most = largest_shift(law, loss)
     betas = {share: largest_beta(share, loss, law) for share in set(shares)}
-    found = [one / float_down(share * most) * UP if one else 0.0 for one, share in zip(local, shares, strict=True)]
-    waiting = [(-scale, place) for place, scale in enumerate(found)]
+    results = [item / float_down(share * most) * UP if item else 0.0 for item, share in zip(local, shares, strict=True)]
+    waiting = [(-scale, place) for place, scale in enumerate(results)]
     heapq.heapify(waiting)
-    settled = [False] * len(found)
+    settled = [False] * len(results)
     for _ in range(len(waiting) + sum(map(len, neighbours))):
         if not waiting:
             break
@@ -78,8 +78,8 @@ def least_scales(
         settled[place] = True
         for other in neighbours[place]:
             fall = min(betas[shares[place]], betas[shares[other]])
-            least = found[place] * math.exp(-fall) * UP
-            if not settled[other] and least > found[other]:
-                found[other] = least
+            least = results[place] * math.exp(-fall) * UP
+            if not settled[other] and least > results[other]:
+                results[other] = least
                 heapq.heappush(waiting, (-least, other))
-    return found
+    return results

@@ -117,7 +117,7 @@ def laplace_sum_masses(scale: Fraction, terms: int) -> NDArray[np.float64]:
     reach = _chernoff(scale, terms, 1e-36) if terms else 0
     lost = -math.expm1(-1.0 / float(scale))
     places = np.arange(-reach, reach + 1, dtype=np.float64)
-    found, power = np.ones(1), lost / (2.0 - lost) * np.exp(-np.abs(places) / float(scale))
+    result, power = np.ones(1), lost / (2.0 - lost) * np.exp(-np.abs(places) / float(scale))
     if reach > _MOST_CONVOLVED:
         import scipy.signal  # noqa: PLC0415  (slow to load)
 
@@ -125,10 +125,10 @@ def laplace_sum_masses(scale: Fraction, terms: int) -> NDArray[np.float64]:
     else:
         convolve = np.convolve
     while terms:
-        found = _middle(convolve(found, power), reach) if terms & 1 else found
+        result = _middle(convolve(result, power), reach) if terms & 1 else result
         terms >>= 1
         power = _middle(convolve(power, power), reach) if terms else power
-    return np.maximum(found[len(found) // 2 :], 0.0)
+    return np.maximum(result[len(result) // 2 :], 0.0)
 
 
 def _middle(masses: NDArray[np.float64], reach: int) -> NDArray[np.float64]:

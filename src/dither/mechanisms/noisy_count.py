@@ -192,12 +192,12 @@ class NoisyCountMean(Prepared[Data]):
         """Each smoothness (None: few records) and how likely it is for so many records, or at most for ``more``."""
         edges = [None, *self.thresholds, None]
         far = count if more is None else more
-        found = []
+        results = []
         for share, start, stop in zip((None, *self.shares), edges, edges[1:], strict=False):
             reached = 1.0 if start is None else self._reaches(start - far)
             passed = 0.0 if stop is None else self._reaches(stop - count)
-            found.append((share, reached - passed if more is None else min(reached, 1.0 - passed)))
-        return [(share, chance) for share, chance in found if chance > 0.0]
+            results.append((share, reached - passed if more is None else min(reached, 1.0 - passed)))
+        return [(share, chance) for share, chance in results if chance > 0.0]
 
     def _reaches(self, noise: int) -> float:
         """P(K >= noise) for the noise of the first count."""

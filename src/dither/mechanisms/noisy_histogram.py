@@ -103,12 +103,12 @@ class HistogramSums(Prepared[Data]):
         if statistic.public_records is not None:
             noisy = noisy + self._swapped.astype(histogram.dtype) * (statistic.public_records - histogram.sum())
         grids = self.statistic.answers
-        answer = tuple(grid.clamp(int(one)) for grid, one in zip(grids, noisy.tolist(), strict=True))
+        answer = tuple(grid.clamp(int(total)) for grid, total in zip(grids, noisy.tolist(), strict=True))
         if self.confidence is None:
             return Outcome(answer)
         half = laplace_sum_half_widths(self.scale, self.terms, 1 - self.confidence)
         ends = zip(grids, noisy.tolist(), half.tolist(), strict=True)
-        return Outcome(answer, tuple(grid.interval_around(one, width) for grid, one, width in ends))
+        return Outcome(answer, tuple(grid.interval_around(item, width) for grid, item, width in ends))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         values = self.statistic.values(records)

@@ -184,8 +184,8 @@ class NoisyLocalNoise(Prepared[Data]):
             scale = change / self.local_epsilon
             noise, each = integer_laplace_cells(float(scale))
             parts.append((float(local + raised_by(scale, self.shortfall)) + noise, mass * each))
-        found = np.clip(np.concatenate([one for one, _ in parts]), 1.0, float(self._most_local))
-        distinct, place = np.unique(found, return_inverse=True)
+        result = np.clip(np.concatenate([item for item, _ in parts]), 1.0, float(self._most_local))
+        distinct, place = np.unique(result, return_inverse=True)
         weights: Floats = np.bincount(place, weights=np.concatenate([mass for _, mass in parts])).astype(np.float64)
         return distinct, weights
 

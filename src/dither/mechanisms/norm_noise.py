@@ -23,19 +23,19 @@ def norm_draw(location: Sequence[Fraction], scale: Fraction, norm: Norm, *, sour
     All coordinates are made of the same reals; the tape is read until every one of them is decided.
     """
     spread = scale.numerator.bit_length() - scale.denominator.bit_length() + 1
-    tape = LazyBits(INITIAL_BITS + max(spread, 0), source)
+    bits = LazyBits(INITIAL_BITS + max(spread, 0), source)
     variates = VARIATES[norm]
     while True:
-        with precision(tape.bits + GUARD_BITS):
+        with precision(bits.bits + GUARD_BITS):
             size, settled = ball(scale), []
-            for centre, z in zip(location, variates(tape, len(location)), strict=True):
+            for centre, z in zip(location, variates(bits, len(location)), strict=True):
                 decided = (ball(centre + _HALF) + size * z).floor().unique_fmpz()
                 if decided is None:
                     break
                 settled.append(int(decided))
         if len(settled) == len(location):
             return settled
-        tape.extend()
+        bits.extend()
 
 
 def norm_radius(dimension: int, scale: Fraction, norm: Norm, step: Fraction, missed: float) -> float:
@@ -47,34 +47,34 @@ def norm_radius(dimension: int, scale: Fraction, norm: Norm, step: Fraction, mis
     return (float_up(scale) * length + float_up(step) / 2.0 * moved) * (1.0 + SLACK)
 
 
-def _l1(tape: LazyBits, dimension: int) -> list[Ball]:
+def _l1(bits: LazyBits, dimension: int) -> list[Ball]:
     law = Laplace()
     # A real that is all zeros so far has an infinite logarithm, which decides nothing.
-    return [_or_unknown(law.variate(tape, at)) for at in range(dimension)]
+    return [_or_unknown(law.variate(bits, at)) for at in range(dimension)]
 
 
-def _linf(tape: LazyBits, dimension: int) -> list[Ball]:
+def _linf(bits: LazyBits, dimension: int) -> list[Ball]:
     """A Gamma(d + 1) length times a uniform point of the cube."""
-    length = _gamma(tape, dimension + 1)
-    return [length * (2 * tape.uniform(dimension + 1 + i) - 1) for i in range(dimension)]
+    length = _gamma(bits, dimension + 1)
+    return [length * (2 * bits.uniform(dimension + 1 + i) - 1) for i in range(dimension)]
 
 
-def _l2(tape: LazyBits, dimension: int) -> list[Ball]:
+def _l2(bits: LazyBits, dimension: int) -> list[Ball]:
     """A Gamma(d) length times the direction of a standard normal vector."""
-    length, normal = _gamma(tape, dimension), []
+    length, normal = _gamma(bits, dimension), []
     for i in range(dimension, 2 * dimension + dimension % 2, 2):
-        far, turn = (-2 * tape.uniform(i).log()).sqrt(), 2 * tape.uniform(i + 1)
+        far, turn = (-2 * bits.uniform(i).log()).sqrt(), 2 * bits.uniform(i + 1)
         normal += [far * turn.cos_pi(), far * turn.sin_pi()]
     normal = normal[:dimension]
     size = sum((z * z for z in normal), ball(0)).sqrt()
     return [length * z / size for z in normal]
 
 
-def _gamma(tape: LazyBits, shape: int) -> Ball:
+def _gamma(bits: LazyBits, shape: int) -> Ball:
     """A Gamma(shape) variable: minus the logarithm of a product of uniforms."""
     product = ball(1)
     for at in range(shape):
-        product *= tape.uniform(at)
+        product *= bits.uniform(at)
     return -product.log()
 
 

@@ -80,8 +80,8 @@ def upper_quantile(scale: Fraction, miss: float) -> int:
 
 def at_most(places: Floats, scale: Fraction) -> Floats:
     """P(K <= place) of integer Laplace noise, in floats."""
-    whole, one = np.floor(places), float(scale)
-    tail = np.exp(-np.where(whole >= 0, whole + 1.0, -whole) / one) / (1.0 + math.exp(-1.0 / one))
+    whole, item = np.floor(places), float(scale)
+    tail = np.exp(-np.where(whole >= 0, whole + 1.0, -whole) / item) / (1.0 + math.exp(-1.0 / item))
     return np.asarray(np.where(whole >= 0, 1.0 - tail, tail))
 
 
@@ -116,11 +116,11 @@ class Raced(Prepared[Data]):
         drawn = [integer_laplace(0, scale, headroom=headroom(scale)) for scale in self.scales]
         noisy = [value + noise for value, noise in zip(self.values(data), drawn, strict=True)]
         grid = self.statistic.answers
-        answer = grid.clamp(max(one - off for one, off in zip(noisy, self.penalties, strict=True)))
+        answer = grid.clamp(max(total - off for total, off in zip(noisy, self.penalties, strict=True)))
         if self.confidence is None:
             return Outcome(answer)
         half = float(1 - self.confidence) / 2.0
-        low = max(one - off for one, off in zip(noisy, self.reaches(half), strict=True))
+        low = max(total - off for total, off in zip(noisy, self.reaches(half), strict=True))
         high = noisy[-1] + upper_quantile(self.scales[-1], half)
         return Outcome(answer, (min(grid.clamp(low), answer), max(grid.clamp(high), answer)))
 

@@ -68,4 +68,4 @@ def mechanisms() -> Mapping[str, type[Mechanism]]:
 
 def _place(entry: tuple[str, type[Mechanism]]) -> tuple[int, str]:
     name, mechanism_class = entry
-    return min(STRUCTURES.index(one) for one in mechanism_class.needs if one in STRUCTURES), name
+    return min(STRUCTURES.index(need) for need in mechanism_class.needs if need in STRUCTURES), name

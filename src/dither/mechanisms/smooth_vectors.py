@@ -50,7 +50,7 @@ def prepare_vector(
         INTERVAL_BETA if interval_loss is not None and beta is None and mechanism.constants == "exact" else Fraction(1)
     )
     points = [_point(law, loss, beta, part, length, mechanism.constants) for law in laws]
-    point = min(points, key=lambda one: one.law.typical / float(one.alpha) * float(stretch(one.law, statistic)))
+    point = min(points, key=lambda item: item.law.typical / float(item.alpha) * float(stretch(item.law, statistic)))
     check_smoothness(point, ask.loss)
     spent = Loss(ask.loss.epsilon, 0.0 if point.law.pure else ask.loss.delta)
     return SmoothVectorNoise(statistic, spent, point, interval_loss, ask.confidence)
@@ -61,8 +61,8 @@ def _point(
     law: Law, loss: Loss, beta: Fraction | None, part: Fraction, length: int, constants: Constants
 ) -> AdmissiblePoint:
     """The proved point for so many dimensions; ``part`` of its best beta is used."""
-    found = law.point(loss, beta=beta, dimension=length, constants=constants)
-    return found if part == 1 else law.point(loss, beta=found.beta * part, dimension=length)
+    result = law.point(loss, beta=beta, dimension=length, constants=constants)
+    return result if part == 1 else law.point(loss, beta=result.beta * part, dimension=length)
 
 
 def in_norm(statistic: VectorStatistic[Data]) -> HasNormLadder[Data]:
@@ -114,12 +114,12 @@ class SmoothVectorNoise(Prepared[Data]):
             rounded_draw(self.point.law, int(value), scale * unit, headroom=most)
             for value, unit in zip(self.statistic.values(data), units, strict=True)
         ]
-        places = tuple(grid.clamp(one) for grid, one in zip(grids, noisy, strict=True))
+        places = tuple(grid.clamp(total) for grid, total in zip(grids, noisy, strict=True))
         if self.interval_loss is None:
             return Outcome(places)
         widths = self._half_widths(bound)
         placed = zip(grids, noisy, widths, strict=True)
-        return Outcome(places, tuple(grid.interval_around(one, width) for grid, one, width in placed))
+        return Outcome(places, tuple(grid.interval_around(item, width) for grid, item, width in placed))
 
     def _half_widths(self, bound: Fraction) -> list[int]:
         """As for one number: each |Z_i| has the law of one coordinate (docs/proofs/intervals.md); by one draw."""
@@ -132,7 +132,7 @@ class SmoothVectorNoise(Prepared[Data]):
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         scale = self._bound(records) * self._unit
         placed = zip(self.statistic.answers, self.statistic.values(records), units_of(self.statistic), strict=True)
-        return [AddedNoise(self.point.law, float(scale * unit), rooms(grid, int(one))) for grid, one, unit in placed]
+        return [AddedNoise(self.point.law, float(scale * unit), rooms(grid, int(item))) for grid, item, unit in placed]
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """The scale is at most that of the global sensitivity."""

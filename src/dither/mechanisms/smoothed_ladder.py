@@ -311,7 +311,9 @@ class SmoothedRungs:
 
     def _extend(self, count: int) -> None:
         if count > len(self._read):
-            self._read += [int(rung) for rung in self._ladder.sensitivity_at_distance(len(self._read), count)]
+            self._read += [
+                int(sensitivity) for sensitivity in self._ladder.sensitivity_at_distance(len(self._read), count)
+            ]
 
     def _smoothed(self, far: int, count: int, digits: int) -> tuple[list[int], list[int]]:
         self._extend(far)
@@ -321,9 +323,9 @@ class SmoothedRungs:
         under = over if far == self.settled else max(self._read[far - 1] << digits, least)
         low, high = [], []
         for k in range(far - 1, -1, -1):
-            rung = max(self._read[k] << digits, least)
-            under = max(rung, under * factor // whole)
-            over = max(rung, over * factor // whole + 1)
+            sensitivity = max(self._read[k] << digits, least)
+            under = max(sensitivity, under * factor // whole)
+            over = max(sensitivity, over * factor // whole + 1)
             if k < count:
                 low.append(under)
                 high.append(over)
@@ -354,46 +356,46 @@ def draw(value: int, widths: SmoothedRungs, rate: Fraction, window: int, source:
     theta in [0, 1) has density proportional to ``e^{-rate theta}``.  Exact: widths, rung and place in the rung are
     enclosed, and read more closely until they decide the whole number.
     """
-    rung = _draw_rung(widths, rate, window, source)
+    sensitivity = _draw_rung(widths, rate, window, source)
     digits, largest = _DIGITS, widths.global_sensitivity
-    listed = min(rung + 1, widths.settled)
-    tape = LazyBits(INITIAL_BITS + headroom(Fraction(largest)), source)
+    listed = min(sensitivity + 1, widths.settled)
+    bits = LazyBits(INITIAL_BITS + headroom(Fraction(largest)), source)
     while True:
         low, high = widths.enclosed(listed, digits)
-        further = (rung - listed) * largest << digits if rung >= listed else 0
-        passed = min(rung, listed)
-        with precision(tape.bits + digits + GUARD_BITS):
+        further = (sensitivity - listed) * largest << digits if sensitivity >= listed else 0
+        passed = min(sensitivity, listed)
+        with precision(bits.bits + digits + GUARD_BITS):
             before = between(sum(low[:passed]) + further, sum(high[:passed]) + further, digits)
-            width = between(low[rung], high[rung], digits) if rung < listed else ball(largest)
-            sign, uniform = tape.signed(0)
+            width = between(low[sensitivity], high[sensitivity], digits) if sensitivity < listed else ball(largest)
+            sign, uniform = bits.signed(0)
             part = -(uniform * (-ball(rate)).expm1()).log1p() / ball(rate)
             place = ball(value) + sign * (before + part * width) + ball(Fraction(1, 2))
             decided = place.floor().unique_fmpz()
         if decided is not None:
             return int(decided)
         digits = doubled(digits)
-        tape.extend(digits)
+        bits.extend(digits)
 
 
 def _draw_rung(widths: SmoothedRungs, rate: Fraction, window: int, source: Source) -> int:
     """A rung t with probability proportional to ``V_t e^{-rate t}``."""
-    reach, digits, tape = min(window, widths.settled), _DIGITS, LazyBits(128, source)
+    reach, digits, bits = min(window, widths.settled), _DIGITS, LazyBits(128, source)
     while True:
         low, high = widths.enclosed(reach, digits)
         under, over = powers(rate, reach + 1, digits)
         lows, highs = list(accumulate(map(mul, low, under))), list(accumulate(map(mul, high, over)))
-        one, largest = 1 << digits, widths.global_sensitivity << digits
+        item, largest = 1 << digits, widths.global_sensitivity << digits
         # Rungs from ``reach`` on weigh at most C e^{-rate reach} / (1 - e^{-rate}), and exactly that once they are C.
-        beyond = largest * over[reach] * one // (one - over[1]) + 1
+        beyond = largest * over[reach] * item // (item - over[1]) + 1
         if reach == widths.settled:
-            lows.append(lows[-1] + largest * under[reach] * one // (one - under[1]))
+            lows.append(lows[-1] + largest * under[reach] * item // (item - under[1]))
             highs.append(highs[-1] + beyond)
             beyond = 0
-        found = located(lows, highs, beyond, tape)
-        if found is not None:
-            return found if found < reach else reach + geometric(rate, source)
+        result = located(lows, highs, beyond, bits)
+        if result is not None:
+            return result if result < reach else reach + geometric(rate, source)
         reach, digits = min(2 * reach, widths.settled), doubled(digits)
-        tape.extend()
+        bits.extend()
 
 
 @dataclass(frozen=True)
@@ -408,12 +410,12 @@ class Dominating:
 
     def tail(self, distance: Floats) -> Floats:
         """P(G > distance), entry by entry."""
-        rung = np.floor(np.log1p(distance * math.expm1(self.beta)) / self.beta)
-        start = np.expm1(self.beta * rung) / math.expm1(self.beta)
-        part = np.clip((distance - start) * np.exp(-self.beta * rung), 0.0, 1.0)
+        sensitivity = np.floor(np.log1p(distance * math.expm1(self.beta)) / self.beta)
+        start = np.expm1(self.beta * sensitivity) / math.expm1(self.beta)
+        part = np.clip((distance - start) * np.exp(-self.beta * sensitivity), 0.0, 1.0)
         fall = self.rate - self.beta
-        here = np.exp(-fall * rung) * -math.expm1(-fall) * later_part(part, self.rate)
-        return np.asarray(np.exp(-fall * (rung + 1.0)) + here)
+        here = np.exp(-fall * sensitivity) * -math.expm1(-fall) * later_part(part, self.rate)
+        return np.asarray(np.exp(-fall * (sensitivity + 1.0)) + here)
 
     def quantile(self, tail: float) -> float:
         """A distance that is exceeded with at most this probability, to a thousandth."""
@@ -459,12 +461,12 @@ class AlongRungs(ErrorLaw):
         return self._tail(math.floor(distance) + 0.5) * sum(distance < room for room in self._rooms) / 2.0
 
     def _tail(self, distance: float) -> float:
-        rung = int(np.searchsorted(self._ends, distance, side="right")) - 1
-        if rung >= len(self._widths):
+        sensitivity = int(np.searchsorted(self._ends, distance, side="right")) - 1
+        if sensitivity >= len(self._widths):
             behind = math.exp(-self._rate * (distance - float(self._ends[-1])) / self._widest)
             return float(self._beyond[-1] / self._beyond[0]) * behind
-        part = np.array([(distance - self._ends[rung]) / self._widths[rung]])
-        mass = self._beyond[rung + 1] + self._mass[rung] * later_part(part, self._rate)[0]
+        part = np.array([(distance - self._ends[sensitivity]) / self._widths[sensitivity]])
+        mass = self._beyond[sensitivity + 1] + self._mass[sensitivity] * later_part(part, self._rate)[0]
         return float(mass / self._beyond[0])
 
     def _cut_mean(self, room: float) -> float:

@@ -170,4 +170,4 @@ def _reaching(threshold: int, listed: list[tuple[Key, int]], noise: Iterable[int
     noisy = [(key, count + int(drawn)) for (key, count), drawn in zip(listed, noise, strict=True)]
     released = [(key, count) for key, count in noisy if count >= threshold]
     # Sorted by what is released: the order does not depend on that of the rows.
-    return sorted(released, key=lambda one: (-one[1], str(one[0]), repr(one[0])))
+    return sorted(released, key=lambda release: (-release[1], str(release[0]), repr(release[0])))

@@ -174,17 +174,17 @@ def quotient_above(level: float, total: float, count: float) -> float:
     raised = 1.0 - count
     fixed = level - total
     lowest = 0.5 * math.exp(raised) if raised < 0.0 else 1.0 - 0.5 * math.exp(-raised)
-    found = lowest * (0.5 * math.exp(-fixed) if fixed >= 0.0 else 1.0 - 0.5 * math.exp(fixed))
+    result = lowest * (0.5 * math.exp(-fixed) if fixed >= 0.0 else 1.0 - 0.5 * math.exp(fixed))
     start = level * count - total
     ends = sorted({raised, *(end for end in (0.0, -start / level if level else 0.0) if end > raised)})
     for near, far in zip(ends, [*ends[1:], math.inf], strict=True):
         middle = near + 1.0 if math.isinf(far) else (near + far) / 2.0
         fall = -1.0 if middle >= 0.0 else 1.0
         if start + level * middle >= 0.0:
-            found += 0.25 * _exponential(fall - level, -start, near, far)
+            result += 0.25 * _exponential(fall - level, -start, near, far)
         else:
-            found += 0.5 * _exponential(fall, 0.0, near, far) - 0.25 * _exponential(fall + level, start, near, far)
-    return found
+            result += 0.5 * _exponential(fall, 0.0, near, far) - 0.25 * _exponential(fall + level, start, near, far)
+    return result
 
 
 def _exponential(slope: float, height: float, near: float, far: float) -> float:

@@ -68,7 +68,7 @@ def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) ->
         by_l2 = _euclidean(statistic, ask.usable)
         law = Gaussian() if float(by_l2) * Gaussian().typical < float(by_l1) else law
     unit = by_l1 if law.name == "laplace" else _euclidean(statistic, ask.usable)
-    least = min((one for one in statistic.global_sensitivities if one), default=1) * unit
+    least = min((sensitivity for sensitivity in statistic.global_sensitivities if sensitivity), default=1) * unit
     spent = _spent(ask.loss, law, point_of(law, ask.usable, Fraction(0)).alpha, least or Fraction(1))
     return ScaledVector(statistic, spent, law, unit, ask.confidence)
 
@@ -178,7 +178,7 @@ class ScaledVector(Prepared[Data]):
             around = [rooms(grid, value) for grid, value in zip(self.statistic.answers, values, strict=True)]
         whole = self.law.name == "laplace"
         return [
-            AddedNoise(self.law, float(scale), one, whole) for scale, one in zip(self._scales(), around, strict=True)
+            AddedNoise(self.law, float(scale), item, whole) for scale, item in zip(self._scales(), around, strict=True)
         ]
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002

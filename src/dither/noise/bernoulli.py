@@ -42,16 +42,16 @@ def leading_word(chance: Real) -> int:
     raise RuntimeError("a chance that is a multiple of 2**-64 must be given exactly, not as an approximation")
 
 
-def settle_coin(chance: Real, tape: LazyBits) -> bool:
+def settle_coin(chance: Real, bits: LazyBits) -> bool:
     """Read the tape until it decides whether its real lies below ``chance``."""
     while True:
-        with precision(tape.bits + GUARD_BITS):
-            uniform, cut = tape.uniform(0), ball(chance)
+        with precision(bits.bits + GUARD_BITS):
+            uniform, cut = bits.uniform(0), ball(chance)
             if uniform < cut:
                 return True
             if uniform > cut:
                 return False
-        tape.extend()
+        bits.extend()
 
 
 def uniform_integers(count: int, bound: int, *, source: Source = system) -> NDArray[np.int64]:

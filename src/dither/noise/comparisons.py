@@ -13,15 +13,15 @@ def exceeds(law: Law, location: Real, scale: Real, threshold: Real, *, source: S
     return settle_exceeds(law, location, scale, threshold, LazyBits(INITIAL_BITS, source))
 
 
-def settle_exceeds(law: Law, location: Real, scale: Real, threshold: Real, tape: LazyBits) -> bool:
+def settle_exceeds(law: Law, location: Real, scale: Real, threshold: Real, bits: LazyBits) -> bool:
     """Read the tape until it decides the comparison."""
     while True:
-        with precision(tape.bits + GUARD_BITS):
-            variate = law.variate(tape)
+        with precision(bits.bits + GUARD_BITS):
+            variate = law.variate(bits)
             if variate is not None:
                 excess = ball(location) + ball(scale) * variate - ball(threshold)
                 if excess > 0:
                     return True
                 if excess < 0:
                     return False
-        tape.extend()
+        bits.extend()

@@ -55,7 +55,7 @@ def draw_cost(
     rung is not empty.  Few rungs are looked at where they hold all points but for a share that hardly ever matters: how
     many is a matter of time and memory alone, for the rest counts with its bound.
     """
-    widest, digits, tape = min(window(points, rate), costs), _DIGITS, LazyBits(128, source)
+    widest, digits, bits = min(window(points, rate), costs), _DIGITS, LazyBits(128, source)
     reach = min(_FIRST_REACH, widest)
     while True:
         sizes = counts(1, reach)
@@ -67,18 +67,18 @@ def draw_cost(
             reach = min(_WIDER * reach, widest)
             continue
         high = list(accumulate(map(mul, sizes, over)))
-        found = located(low, high, beyond, tape)
-        if found is not None:
-            return found + 1, uniform_integer(sizes[found], source)
+        result = located(low, high, beyond, bits)
+        if result is not None:
+            return result + 1, uniform_integer(sizes[result], source)
         reach, digits = min(2 * reach, costs), doubled(digits)
-        tape.extend()
+        bits.extend()
 
 
 def draw_index(
     costs: Sequence[int], rate: Fraction, source: Source = system, *, weights: Sequence[int] | None = None
 ) -> int:
     """An index with probability proportional to ``e^{-rate cost}``, times its own public weight if there are any."""
-    least, tape = min(costs), LazyBits(128, source)
+    least, bits = min(costs), LazyBits(128, source)
     # Weights that are far apart need as many digits more, or the lightest would drown in the errors of the heaviest.
     apart = 0 if weights is None else max(weights).bit_length() - min(weights).bit_length()
     digits = _DIGITS + apart // 64 * 64
@@ -92,11 +92,11 @@ def draw_index(
             under, over = _weights([cost - least for cost in costs], rate, digits)
         if weights is not None:
             under, over = list(map(mul, under, weights)), list(map(mul, over, weights))
-        found = located(list(accumulate(under)), list(accumulate(over)), 0, tape)
-        if found is not None:
-            return found
+        result = located(list(accumulate(under)), list(accumulate(over)), 0, bits)
+        if result is not None:
+            return result
         digits = doubled(digits)
-        tape.extend()
+        bits.extend()
 
 
 def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], list[int]]:
@@ -124,7 +124,7 @@ def draw_endless(
     No cost has more than ``most`` points (the first has one); from cost ``settled`` on, if that is known, each has
     exactly ``most``: their endless geometric tail then counts as one piece of known mass.
     """
-    reach, digits, tape = first_reach(most, rate), _DIGITS, LazyBits(128, source)
+    reach, digits, bits = first_reach(most, rate), _DIGITS, LazyBits(128, source)
     while True:
         if settled is not None:
             reach = min(reach, settled)
@@ -132,31 +132,31 @@ def draw_endless(
         under, over = powers(rate, reach + 1, digits)
         low = list(accumulate(map(mul, sizes, under)))
         high = list(accumulate(map(mul, sizes, over)))
-        one = 1 << digits
+        item = 1 << digits
         # Costs from ``reach`` on weigh at most most e^{-rate reach} / (1 - e^{-rate}).
-        beyond = most * over[reach] * one // (one - over[1]) + 1
+        beyond = most * over[reach] * item // (item - over[1]) + 1
         if reach == settled:
-            low.append(low[-1] + most * under[reach] * one // (one - under[1]))
+            low.append(low[-1] + most * under[reach] * item // (item - under[1]))
             high.append(high[-1] + beyond)
             beyond = 0
-        found = located(low, high, beyond, tape)
-        if found is not None and found < reach:
-            return found, uniform_integer(sizes[found], source)
-        if found is not None:
+        result = located(low, high, beyond, bits)
+        if result is not None and result < reach:
+            return result, uniform_integer(sizes[result], source)
+        if result is not None:
             return reach + geometric(rate, source), uniform_integer(most, source)
         reach, digits = 2 * reach, doubled(digits)
-        tape.extend()
+        bits.extend()
 
 
 def geometric(rate: Fraction, source: Source = system) -> int:
     """``floor(-ln V / rate)``: at least k with probability ``e^{-rate k}``, exactly."""
-    tape = LazyBits(128 + math.ceil(1 / rate).bit_length(), source)
+    bits = LazyBits(128 + math.ceil(1 / rate).bit_length(), source)
     while True:
-        with precision(tape.bits + 32):
-            steps = (-tape.uniform(0).log() / ball(rate)).floor().unique_fmpz()
+        with precision(bits.bits + 32):
+            steps = (-bits.uniform(0).log() / ball(rate)).floor().unique_fmpz()
         if steps is not None:
             return int(steps)
-        tape.extend()
+        bits.extend()
 
 
 @dataclass(frozen=True)
@@ -180,18 +180,18 @@ def draw_span(spans: Callable[[int], Spans], reach: int, most: int, rate: Fracti
     ``spans(reach)`` lists the runs within a reach; from ``most`` on nothing is outside.  All costs that share a
     fractional part cost one exponential together.
     """
-    digits, tape = _DIGITS, LazyBits(128, source)
+    digits, bits = _DIGITS, LazyBits(128, source)
     while True:
         seen = spans(reach)
         weigh = _Weights(rate, digits)
         pairs = [weigh(cost) for cost in seen.costs]
         low = list(accumulate(map(mul, seen.sizes, (under for under, _ in pairs))))
         high = list(accumulate(map(mul, seen.sizes, (over for _, over in pairs))))
-        found = located(low, high, seen.outside * weigh(seen.least_outside)[1], tape)
-        if found is not None:
-            return seen.firsts[found] + uniform_integer(seen.sizes[found], source)
+        result = located(low, high, seen.outside * weigh(seen.least_outside)[1], bits)
+        if result is not None:
+            return seen.firsts[result] + uniform_integer(seen.sizes[result], source)
         reach, digits = min(2 * reach, most), doubled(digits)
-        tape.extend()
+        bits.extend()
 
 
 class _Weights:
@@ -219,11 +219,11 @@ class _Weights:
         return (under * self._under[whole]) >> self._digits, ((over * self._over[whole]) >> self._digits) + 1
 
 
-def located(low: list[int], high: list[int], beyond: int, tape: LazyBits) -> int | None:
+def located(low: list[int], high: list[int], beyond: int, bits: LazyBits) -> int | None:
     """The index whose cumulative interval surely holds the tape's real; None if that is not decided yet."""
-    word = tape.word(0)
-    lowest = (word * low[-1]) >> tape.bits
-    highest = -((-(word + 1) * (high[-1] + beyond)) >> tape.bits)
+    word = bits.word(0)
+    lowest = (word * low[-1]) >> bits.bits
+    highest = -((-(word + 1) * (high[-1] + beyond)) >> bits.bits)
     index = bisect_left(low, highest)
     if index == len(low) or (index > 0 and high[index - 1] > lowest):
         return None

@@ -36,11 +36,11 @@ class LazyBits:
     @classmethod
     def continuing(cls, prefixes: list[int], bits: int, source: Source = system) -> LazyBits:
         """A tape whose first reals begin with bits that were drawn before."""
-        tape = cls(bits, source)
-        if tape.bits != bits:
+        lazy_bits = cls(bits, source)
+        if lazy_bits.bits != bits:
             raise ValueError(f"bits must be a multiple of 8; got {bits}")
-        tape._words = list(prefixes)
-        return tape
+        lazy_bits._words = list(prefixes)
+        return lazy_bits
 
     def __repr__(self) -> str:
         return "LazyBits(<secret>)"

@@ -27,14 +27,14 @@ def rounded_draw(law: Law, location: Real, scale: Real, *, headroom: int = 40, s
     return settle(law, location, scale, LazyBits(INITIAL_BITS + headroom, source))
 
 
-def settle(law: Law, location: Real, scale: Real, tape: LazyBits) -> int:
+def settle(law: Law, location: Real, scale: Real, bits: LazyBits) -> int:
     """Read the tape until it decides the rounded draw."""
     while True:
-        with precision(tape.bits + GUARD_BITS):
-            variate = law.variate(tape)
+        with precision(bits.bits + GUARD_BITS):
+            variate = law.variate(bits)
             if variate is not None:
                 total = ball(location) + ball(scale) * variate + _HALF
                 decided = total.floor().unique_fmpz()
                 if decided is not None:
                     return int(decided)
-        tape.extend()
+        bits.extend()

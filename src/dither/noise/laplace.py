@@ -31,8 +31,8 @@ class Laplace(Law):
     name = "laplace"
     pure = False
 
-    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
-        sign, uniform = tape.signed(at)
+    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
+        sign, uniform = bits.signed(at)
         size = -uniform.log()
         return sign * size if size.is_finite() else None
 
@@ -145,13 +145,13 @@ def integer_laplace(location: int, scale: Real, *, headroom: int = 40, source: S
     return settle_integer_laplace(location, scale, LazyBits(INITIAL_BITS + headroom, source))
 
 
-def settle_integer_laplace(location: int, scale: Real, tape: LazyBits) -> int:
+def settle_integer_laplace(location: int, scale: Real, bits: LazyBits) -> int:
     """Read the tape until it decides the integer draw."""
     while True:
-        with precision(tape.bits + GUARD_BITS):
+        with precision(bits.bits + GUARD_BITS):
             size = -ball(scale)
-            gained = (size * tape.uniform(0).log()).floor().unique_fmpz()
-            lost = (size * tape.uniform(1).log()).floor().unique_fmpz()
+            gained = (size * bits.uniform(0).log()).floor().unique_fmpz()
+            lost = (size * bits.uniform(1).log()).floor().unique_fmpz()
             if gained is not None and lost is not None:
                 return location + int(gained) - int(lost)
-        tape.extend()
+        bits.extend()

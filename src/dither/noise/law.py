@@ -66,7 +66,7 @@ class Law(ABC):
     """The norm in which shifts are measured in more than one dimension."""
 
     @abstractmethod
-    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
+    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
         """A ball around Z as far as the tape decides it; None if the tape must be extended.
 
         Uses the tape's reals from index ``at`` on.
@@ -133,9 +133,9 @@ class Law(ABC):
             proof = self.prove(alpha, paper_beta, loss, dimension)
             return AdmissiblePoint(self, alpha, paper_beta, loss, dimension, "paper", proof)
         for law, guess_alpha, guess_beta in self.candidates(loss, beta, dimension):
-            found = _prove_near(law, guess_alpha, guess_beta if beta is None else beta, loss, dimension)
-            if found is not None:
-                return found
+            result = _prove_near(law, guess_alpha, guess_beta if beta is None else beta, loss, dimension)
+            if result is not None:
+                return result
         if beta is None:
             raise NotProved(f"no admissible point of {self} could be proved for {loss}")
         raise InvalidArgument("beta", beta, f"{self} admits no noise at this beta for {loss}; pass a smaller one")

@@ -92,8 +92,8 @@ def within(law: Enclosed, here: Fraction, there: Fraction, shift: Fraction, loss
         return True
     pairs = ((here, there), (there, here))
     if loss.is_pure:
-        return all(_is_pure(law, one, other, abs(shift), loss.exact_epsilon) for one, other in pairs)
-    return all(_is_decided(law, one, other, abs(shift), loss) for one, other in pairs)
+        return all(_is_pure(law, item, other, abs(shift), loss.exact_epsilon) for item, other in pairs)
+    return all(_is_decided(law, item, other, abs(shift), loss) for item, other in pairs)
 
 
 def divergence(
@@ -138,12 +138,12 @@ def _is_decided(law: Enclosed, here: Fraction, there: Fraction, shift: Fraction,
 
 def _in_units(*numbers: Fraction) -> list[int]:
     """Rationals as whole multiples of their common unit: centres and ends of cells then have no rounding."""
-    unit = math.lcm(*(one.denominator for one in numbers))
-    return [int(one * unit) for one in numbers]
+    unit = math.lcm(*(number.denominator for number in numbers))
+    return [int(number * unit) for number in numbers]
 
 
 def _bits(*numbers: Fraction) -> int:
-    return BITS + max(one.bit_length() for one in _in_units(*numbers))
+    return BITS + max(item.bit_length() for item in _in_units(*numbers))
 
 
 End: TypeAlias = Ball | None
@@ -219,7 +219,7 @@ class _Cells:
             return self._log_ratio_far(_end(low, high))
         law, middle = self._law, _between(low, high)
         (w1, w2, w, w_side), (v1, v2, v, v_side) = (
-            _distances(low, high, middle, *one) for one in (self._own, self._other)
+            _distances(low, high, middle, *item) for item in (self._own, self._other)
         )
         lowest = law.rise(v1) - law.rise(w2) + self._offset
         highest = law.rise(v2) - law.rise(w1) + self._offset
@@ -232,7 +232,7 @@ class _Cells:
 
     def _log_ratio_far(self, end: Ball) -> tuple[Ball, Ball]:
         distances = [abs(end - centre) / scale for centre, scale in (self._own, self._other)]
-        own, other = (self._law.far_rise(one) for one in distances)
+        own, other = (self._law.far_rise(distance) for distance in distances)
         if own is None or other is None:
             return arb("-inf"), arb("inf")
         # The quotient of both distances lies between its value at the end of the cell and that of the scales alone.

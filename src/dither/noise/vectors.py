@@ -44,7 +44,7 @@ def rounded_draws(law: Law, count: int, scale: Real, *, source: Source = system)
         # One more rounding happened in the sum; NaN and huge entries compare as undecided.
         error = error + 2.0 * _U * (np.abs(total) + 1.0)
         decided = (total - below > error) & (below + 1.0 - total > error) & (np.abs(total) < _TRUSTED)
-        parts.append(_repair(below, decided, words, lambda tape: settle(law, 0, scale, tape), source))
+        parts.append(_repair(below, decided, words, lambda bits: settle(law, 0, scale, bits), source))
     return _join(parts)
 
 
@@ -66,7 +66,7 @@ def integer_laplace_draws(count: int, scale: Real, *, source: Source = system) -
             decided &= (length - below > error) & (below + 1.0 - length > error) & (length < _TRUSTED)
             halves.append(below)
         difference = halves[0] - halves[1]
-        parts.append(_repair(difference, decided, words.T, lambda tape: settle_integer_laplace(0, scale, tape), source))
+        parts.append(_repair(difference, decided, words.T, lambda bits: settle_integer_laplace(0, scale, bits), source))
     return _join(parts)
 
 

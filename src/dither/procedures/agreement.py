@@ -91,16 +91,16 @@ class AgreedAverage(Aggregate):
         low = np.array(self.output.bounds)[:, 0]
         steps = np.clip(np.rint((answers - low) / self.units), 0, 1 << BITS).astype(np.int64)
         points = 1 if self.metric is None else self.metric.points
-        found = self.average.run(np.ascontiguousarray(steps.reshape(len(steps), points, -1)))
-        return Aggregated(None) if found is None else self._aggregated(found)
+        result = self.average.run(np.ascontiguousarray(steps.reshape(len(steps), points, -1)))
+        return Aggregated(None) if result is None else self._aggregated(result)
 
-    def _aggregated(self, found: Certified) -> Aggregated:
+    def _aggregated(self, result: Certified) -> Aggregated:
         low, high = np.array(self.output.bounds).T
-        numbers = low + np.array([float(entry) for point in found.points for entry in point]) * self.units
+        numbers = low + np.array([float(entry) for point in result.points for entry in point]) * self.units
         numbers = np.clip(numbers, low, high)
-        values = tuple(float(one) for one in numbers)
+        values = tuple(float(number) for number in numbers)
         if self.confidence is None:
             return Aggregated(values)
-        reach = float(found.deviation) * Gaussian().quantile(float(1 - self.confidence)) * self.units * (1 + 1e-9)
+        reach = float(result.deviation) * Gaussian().quantile(float(1 - self.confidence)) * self.units * (1 + 1e-9)
         ends = np.clip(numbers - reach, low, high), np.clip(numbers + reach, low, high)
         return Aggregated(values, tuple((float(start), float(end)) for start, end in zip(*ends, strict=True)))

@@ -94,9 +94,9 @@ class AnswerSpace(ABC):
 
     def sums(self, places: Places) -> Steps:
         """For each point the sum of its distances to the answers."""
-        found, counts = np.unique(places, return_counts=True)
+        result, counts = np.unique(places, return_counts=True)
         total: Steps = sum(
-            (self.distances(int(place)) * int(count) for place, count in zip(found, counts, strict=True)),
+            (self.distances(int(place)) * int(count) for place, count in zip(result, counts, strict=True)),
             start=np.zeros(self.size, dtype=np.int64),
         )
         return total
@@ -104,8 +104,8 @@ class AnswerSpace(ABC):
     def places(self, answers: Answers, default: int) -> Places:
         """The points that a table of codes names, a row for each block: private."""
         rows = (tuple(int(number) if number == int(number) else -1 for number in row) for row in answers.tolist())
-        found = (self.place(row) for row in rows)
-        return np.array([default if one is None else one for one in found], dtype=np.int64)
+        result = (self.place(row) for row in rows)
+        return np.array([default if item is None else item for item in result], dtype=np.int64)
 
     def output(self, default: object) -> Output:  # anything: what is no point is refused or counts as the default
         """The shape of codes; ``default`` is the answer of a block that fails."""
@@ -178,12 +178,12 @@ class ListedPoints(AnswerSpace):
         return total
 
     def steepest(self, sums: Steps) -> Steps:
-        found = np.zeros(self.size, dtype=np.int64)
+        results = np.zeros(self.size, dtype=np.int64)
         for place in range(self.size):
             others = np.arange(self.size) != place
             falls = -((sums[others] - sums[place]) // self.space.steps[place][others].astype(sums.dtype))
-            found[place] = max(int(falls.max()), 0)
-        return found
+            results[place] = max(int(falls.max()), 0)
+        return results
 
     @property
     def translation(self) -> str:
@@ -233,31 +233,31 @@ class Rankings(AnswerSpace):
         return len(self.items) == 2
 
     def point(self, place: int) -> Hashable:
-        return tuple(self.items[int(one)] for one in _orders(len(self.items))[place])
+        return tuple(self.items[int(order)] for order in _orders(len(self.items))[place])
 
     def code(self, answer: object) -> list[float]:  # anything: what is no point is refused or counts as the default
         if not isinstance(answer, Iterable):
             raise TypeError("a ranking")
-        return [float(self.items.index(one)) for one in answer]
+        return [float(self.items.index(number)) for number in answer]
 
     def place(self, code: Sequence[int]) -> int | None:
         if sorted(code) != list(range(len(self.items))):
             return None
         place, left = 0, list(range(len(self.items)))
-        for one in code:
-            place = place * len(left) + left.index(one)
-            left.remove(one)
+        for symbol in code:
+            place = place * len(left) + left.index(symbol)
+            left.remove(symbol)
         return place
 
     def distances(self, place: int) -> Steps:
         signs = _signs(len(self.items))
-        found: Steps = (self.diameter - signs @ signs[place].astype(np.int32)) // 2
-        return found
+        steps: Steps = (self.diameter - signs @ signs[place].astype(np.int32)) // 2
+        return steps
 
     def sums(self, places: Places) -> Steps:
         signs = _signs(len(self.items))
-        found: Steps = (self.diameter * len(places) - signs @ signs[places].sum(axis=0, dtype=np.int64)) // 2
-        return found
+        steps: Steps = (self.diameter * len(places) - signs @ signs[places].sum(axis=0, dtype=np.int64)) // 2
+        return steps
 
     def steepest(self, sums: Steps) -> Steps:
         return _steepest_in_graph(sums, _swaps(len(self.items)), self.diameter)
@@ -313,7 +313,7 @@ class Subsets(AnswerSpace):
     def code(self, answer: object) -> list[float]:  # anything: what is no point is refused or counts as the default
         if not isinstance(answer, Iterable):
             raise TypeError("a set")
-        chosen = {self.items.index(one) for one in answer}
+        chosen = {self.items.index(number) for number in answer}
         return [float(place in chosen) for place in range(len(self.items))]
 
     def place(self, code: Sequence[int]) -> int | None:
@@ -322,8 +322,8 @@ class Subsets(AnswerSpace):
         return sum(bit << place for place, bit in enumerate(code))
 
     def distances(self, place: int) -> Steps:
-        found: Steps = np.bitwise_count(np.arange(self.size, dtype=np.int64) ^ place).astype(np.int64)
-        return found
+        steps: Steps = np.bitwise_count(np.arange(self.size, dtype=np.int64) ^ place).astype(np.int64)
+        return steps
 
     def sums(self, places: Places) -> Steps:
         total = np.zeros(1, dtype=np.int64)
@@ -351,11 +351,11 @@ def _steepest_in_graph(sums: Steps, neighbours: Sequence[Places], diameter: int)
 
     The least sum within k steps instead of at k steps changes nothing: a point nearer than k gives more at its own k.
     """
-    lowest, found = sums, np.zeros(len(sums), dtype=np.int64)
+    lowest, result = sums, np.zeros(len(sums), dtype=np.int64)
     for step in range(1, diameter + 1):
         lowest = functools.reduce(np.minimum, (lowest[table] for table in neighbours), lowest)
-        found = np.maximum(found, -((lowest - sums) // step))
-    return found
+        result = np.maximum(result, -((lowest - sums) // step))
+    return result
 
 
 @functools.lru_cache(maxsize=4)
@@ -408,18 +408,18 @@ def _literal(point: object) -> Literal:  # anything: what is no point is refused
     if point is None or isinstance(point, (str, bool, int)) or (isinstance(point, float) and math.isfinite(point)):
         return point
     if isinstance(point, tuple):
-        return tuple(_literal(one) for one in point)
+        return tuple(_literal(coordinate) for coordinate in point)
     raise InvalidArgument(
         "space", type(point), "must have points of text, numbers or tuples of them, except where executor='trusted'"
     )
 
 
 def _listed(items: tuple[Hashable, ...]) -> list[Literal]:
-    return [_literal(one) for one in items]
+    return [_literal(item) for item in items]
 
 
 def _table(items: tuple[Hashable, ...]) -> str:
-    return repr({_literal(one): place for place, one in enumerate(items)})
+    return repr({_literal(item): place for place, item in enumerate(items)})
 
 
 _ACCEPTED = (
@@ -457,14 +457,14 @@ def _read(text: str) -> AnswerSpace:
 
 def _read_items(text: str) -> list[Hashable]:
     if not text.startswith("["):
-        return [one.strip() for one in text.split(",")]
+        return [part.strip() for part in text.split(",")]
     try:
         listed = json.loads(text)
     except ValueError:
         raise InvalidArgument(
             "space", text[:80], "must have items with commas between them, or a list in JSON"
         ) from None
-    return [_tupled(one) for one in listed]
+    return [_tupled(candidate) for candidate in listed]
 
 
 def _read_points(text: str) -> AnswerSpace:
@@ -476,12 +476,12 @@ def _read_points(text: str) -> AnswerSpace:
         raise InvalidArgument("space", text[:80], accepted) from None
     if not isinstance(points, list):
         raise InvalidArgument("space", text[:80], accepted)
-    return ListedPoints(MetricSpace.of([_tupled(one) for one in points], table))
+    return ListedPoints(MetricSpace.of([_tupled(point) for point in points], table))
 
 
 def _tupled(value: object) -> Hashable:  # anything: what is no point is refused or counts as the default
     if isinstance(value, list):
-        return tuple(_tupled(one) for one in value)
+        return tuple(_tupled(part) for part in value)
     if not isinstance(value, Hashable):
         raise InvalidArgument("space", type(value), "must have points of text, numbers or lists of them")
     return value

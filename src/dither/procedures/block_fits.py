@@ -65,8 +65,8 @@ class BlockFits:
         with np.errstate(all="ignore"):
             apart = np.abs(self.coefficients[:, index] - centre)
         default = np.where(np.arange(len(self.solved)) % 2 == 0, 0.0, np.inf)
-        found: Floats = np.where(self.solved, apart, default)
-        return found
+        numbers: Floats = np.where(self.solved, apart, default)
+        return numbers
 
     def pair_distances(self, index: int) -> Floats:
         """How far apart one coefficient is within disjoint pairs of blocks; each block in at most one of them.
@@ -74,12 +74,12 @@ class BlockFits:
         A pair with a block that has no answer says zero or infinity, by its public number.
         """
         half = len(self.solved) // 2
-        one, other = self.coefficients[:half, index], self.coefficients[half : 2 * half, index]
+        item, other = self.coefficients[:half, index], self.coefficients[half : 2 * half, index]
         with np.errstate(all="ignore"):
-            apart = np.abs(one - other)
+            apart = np.abs(item - other)
         default = np.where(np.arange(half) % 2 == 0, 0.0, np.inf)
-        found: Floats = np.where(self.solved[:half] & self.solved[half : 2 * half], apart, default)
-        return found
+        numbers: Floats = np.where(self.solved[:half] & self.solved[half : 2 * half], apart, default)
+        return numbers
 
 
 def random_order(records: int, source: Source = system) -> NDArray[np.int64]:

@@ -86,8 +86,8 @@ def cells_of(design: Floats, response: Floats, sides: Floats, most: int | None =
 
     lines = lines_of(design, response, sides)
     if len(sides) > SWEPT:
-        found = faces_of(lines, len(response) if most is None else most)
-        return FitCells(tuple(corner for corner, _ in found), tuple(margin for _, margin in found))
+        result = faces_of(lines, len(response) if most is None else most)
+        return FitCells(tuple(corner for corner, _ in result), tuple(margin for _, margin in result))
     box = minimiser_box(lines)
     corners = [cell_around(box, shift) for shift in shifts(len(sides))]
     margins = [0 if corner is None else max(boundary_changes(lines, corner) - 1, 0) for corner in corners]
@@ -104,15 +104,15 @@ def faces_of(lines: Lines, most: int) -> list[tuple[tuple[int, ...] | None, int]
 
     coefficients = lines.directions.shape[1]
     depth, finest = FINENESS[coefficients]
-    point, found = near_minimiser(lines), []
+    point, result = near_minimiser(lines), []
     for shift in shifts(coefficients):
         tried = [
             (face_changes(lines, corner, depth=depth, finest=finest, most=most + 2), corner)
             for corner in cells_near(point, shift)
         ]
         changes, corner = max(tried, default=(1, None))
-        found.append((corner, changes - 2) if changes > 1 else (None, 0))
-    return found
+        result.append((corner, changes - 2) if changes > 1 else (None, 0))
+    return result
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,11 @@ class PaperCell(RegressionPlan):
         fits = block_fits(sample, random_order(sample.records), self.size, intercept=self.model.intercept)
         sides = []
         for index in range(q):
-            found = self.scale.run(Ordered(fits.column(index, LARGEST).clip(-LARGEST, LARGEST) + 0.0))
-            if found.value is None:
+            result = self.scale.run(Ordered(fits.column(index, LARGEST).clip(-LARGEST, LARGEST) + 0.0))
+            if result.value is None:
                 return Fit(None, refused_at=NO_SCALE)
             records = float(self.model.records)
-            sides.append(float(found.value) * records**-0.25 if found.value else records**-0.5)
+            sides.append(float(result.value) * records**-0.25 if result.value else records**-0.5)
         design, h = sample.design(intercept=self.model.intercept), np.array(sides)
         cells = cells_of(design, sample.response, h, 4 * self.test.margin_for())
         passed = next((k for k, margin in enumerate(cells.margins) if self.test.passes(margin)), None)
@@ -206,11 +206,11 @@ class PaperCell(RegressionPlan):
             return Fit(None, refused_at=NO_CELL)
         inside = minimiser_in(corner, design, sample.response, h)
         noise = [noisy(at, 1 / self.each, self.miss) for at in inside]
-        values = tuple(float(one.value or 0) * side for one, side in zip(noise, sides, strict=True))
+        values = tuple(float(item.value or 0) * side for item, side in zip(noise, sides, strict=True))
         if self.miss is None:
             return Fit(values)
         intervals = tuple(
-            (float(one.low or 0) * side, float(one.high or 0) * side) for one, side in zip(noise, sides, strict=True)
+            (float(item.low or 0) * side, float(item.high or 0) * side) for item, side in zip(noise, sides, strict=True)
         )
         return Fit(values, intervals)
 
@@ -223,13 +223,16 @@ def minimiser_in(corner: tuple[int, ...], design: Floats, response: Floats, side
         from dither.kernels.least_deviations import near_minimiser  # noqa: PLC0415
 
         point = [Fraction(float(at)) for at in near_minimiser(lines_of(design, response, sides))]
-        return [min(max(one, Fraction(at, 2)), Fraction(at + 2, 2)) for one, at in zip(point, corner, strict=True)]
+        return [
+            min(max(coordinate, Fraction(at, 2)), Fraction(at + 2, 2))
+            for coordinate, at in zip(point, corner, strict=True)
+        ]
     box = minimiser_box(lines_of(design, response, sides / FINER))
     middle = [Fraction(at + 1, 2) for at in corner]
     if box is None:
         return middle
     near = [Fraction(low + high, 4 * FINER) for low, high in box]
-    return [min(max(one, Fraction(at, 2)), Fraction(at + 2, 2)) for one, at in zip(near, corner, strict=True)]
+    return [min(max(item, Fraction(at, 2)), Fraction(at + 2, 2)) for item, at in zip(near, corner, strict=True)]
 
 
 # --- plans from public facts -------------------------------------------------------------------------

@@ -188,7 +188,7 @@ class CentreOfAttention(Aggregate):
         steps, bound = self.centred(answers)
         scale = Fraction(bound) * self.norm_factor / self.point.alpha
         most = headroom(Fraction(self._diameter) * 3 * self.norm_factor / self.point.alpha)
-        noisy = [rounded_draw(self.point.law, int(one), scale, headroom=most) for one in steps]
+        noisy = [rounded_draw(self.point.law, int(step), scale, headroom=most) for step in steps]
         width = None if self.interval_loss is None else self._half_width(bound)
         return self._aggregated(noisy, width)
 
@@ -231,13 +231,13 @@ class CentreOfAttention(Aggregate):
         """Numbers within their bounds; points of a set in order (the noise is the same for each)."""
         each = len(noisy) // self.metric.points
         points = sorted(tuple(noisy[start : start + each]) for start in range(0, len(noisy), each))
-        flat = [one for point in points for one in point]
+        flat = [coordinate for point in points for coordinate in point]
 
-        placed = [(one + grid.ends[0], grid) for one, grid in zip(flat, self.grids, strict=True)]
-        values = tuple(float(grid.value(grid.clamp(one))) for one, grid in placed)
+        placed = [(value + grid.ends[0], grid) for value, grid in zip(flat, self.grids, strict=True)]
+        values = tuple(float(grid.value(grid.clamp(item))) for item, grid in placed)
         if width is None:
             return Aggregated(values)
-        ends = [(*grid.interval_around(one, width), grid) for one, grid in placed]
+        ends = [(*grid.interval_around(item, width), grid) for item, grid in placed]
         return Aggregated(values, tuple((float(grid.value(low)), float(grid.value(high))) for low, high, grid in ends))
 
 

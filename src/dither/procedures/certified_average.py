@@ -132,12 +132,12 @@ class CertifiedAverage:
     def radius_costs(self, costs: Whole, apart: Whole, size: int) -> list[int]:
         """How many blocks must change for each radius ``2**(j/2)`` to be the least at which half agree: private."""
         aim, grown, before = math.ceil(AIM * self.blocks), growth(size), 0
-        found = []
+        results = []
         for exponent in range(2 * BITS + 2 + size.bit_length()):
             index = h_index(friend_counts(costs, apart, exponent, exponent + grown))
-            found.append(max(aim - index, before - aim + 1, 0))
+            results.append(max(aim - index, before - aim + 1, 0))
             before = max(before, index)
-        return found
+        return results
 
 
 def growth(size: int) -> int:

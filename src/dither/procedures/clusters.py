@@ -115,11 +115,11 @@ class ClusterPlan:
 
     def _released(self, now: Components) -> Components:
         """The components that were found, back in the bounds: a function of what is released."""
-        found = np.ones(len(now.centres), dtype=bool) if now.found is None else now.found
-        centres = self.space.from_cube(now.centres[found])
-        intervals = None if now.intervals is None else _moved_in(*(end[found] for end in now.intervals))
-        shares = None if now.shares is None else now.shares[found] / max(now.shares[found].sum(), 1e-300)
-        deviations = None if now.deviations is None else now.deviations[found] * self.space.width
+        result = np.ones(len(now.centres), dtype=bool) if now.found is None else now.found
+        centres = self.space.from_cube(now.centres[result])
+        intervals = None if now.intervals is None else _moved_in(*(end[result] for end in now.intervals))
+        shares = None if now.shares is None else now.shares[result] / max(now.shares[result].sum(), 1e-300)
+        deviations = None if now.deviations is None else now.deviations[result] * self.space.width
         if intervals is not None:
             intervals = self.space.from_cube(intervals[0]), self.space.from_cube(intervals[1])
         return Components(centres, shares, deviations, intervals)
@@ -135,15 +135,15 @@ class ClusterPlan:
         answers = clustered_blocks(points, random_order(self.records)[:used], blocks, self.centres, least)
         # Centres of points within the cube are within it; only rounding could say otherwise.
         steps = np.clip(np.rint(answers / unit), 0, 1 << BITS).astype(np.int64)
-        found = self.average.run(steps)
-        if found is None:
+        result = self.average.run(steps)
+        if result is None:
             return None
-        numbers = np.array([[float(entry) for entry in point] for point in found.points]) * unit
+        numbers = np.array([[float(entry) for entry in point] for point in result.points]) * unit
         centres = np.clip(numbers[:, :width], 0.0, 1.0)
         if not self.soft:
             return Components(centres)
         # Seen from a noisy centre a component is wider, and a narrow one would lose its points to the others.
-        wider = np.hypot(np.clip(numbers[:, width], 0.0, diagonal(width)), float(found.deviation) * unit + least)
+        wider = np.hypot(np.clip(numbers[:, width], 0.0, diagonal(width)), float(result.deviation) * unit + least)
         return Components(centres, None, wider)
 
     def _plain(self, points: Floats) -> tuple[Components, str]:
@@ -159,8 +159,8 @@ class ClusterPlan:
             kept = np.flatnonzero(noisy > 2 * spread)
             if len(kept) >= self.centres:
                 cells = (np.stack(np.unravel_index(kept, shape), axis=1) + 0.5) / shape[0]
-                found = kmeans(cells, noisy[kept], self.centres, HISTOGRAM_STARTS, HISTOGRAM_ROUNDS)
-                return Components(found), HISTOGRAM
+                result = kmeans(cells, noisy[kept], self.centres, HISTOGRAM_STARTS, HISTOGRAM_ROUNDS)
+                return Components(result), HISTOGRAM
         return Components(even_places(self.centres, self.space.dimensions)), SPREAD
 
     def _polished(self, points: Floats, start: Components, passes: tuple[Fraction, ...]) -> Components:

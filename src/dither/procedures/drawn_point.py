@@ -43,9 +43,9 @@ def centre_costs(space: AnswerSpace, places: Places) -> Steps:
     In half changes.  Zero for unconstrained centres of attention (NRS11 Def. 4.6) and for no other point.
     """
     majority = len(places) // 2 + 1
-    found, counts = np.unique(places, return_counts=True)
+    result, counts = np.unique(places, return_counts=True)
     narrow = np.min_scalar_type(space.diameter)
-    apart = np.column_stack([space.distances(int(place)).astype(narrow) for place in found])
+    apart = np.column_stack([space.distances(int(place)).astype(narrow) for place in result])
     radii = np.sort(np.repeat(apart, counts, axis=1), axis=1)
     smallest = radii.min(axis=0)
     """The radius of the smallest ball with 1, 2, ... answers."""
@@ -123,10 +123,10 @@ class DrawnPoint(Aggregate):
         costs = self.costs(self.space, places)
         most = self.blocks + 2
         sizes = [int(count) for count in np.bincount(costs, minlength=most + 1)]
-        rung, index = draw_cost(
+        sensitivity, index = draw_cost(
             lambda first, last: sizes[first - 1 : last], self.space.size, most + 1, self.rate, source
         )
-        return int(np.flatnonzero(costs == rung - 1)[index])
+        return int(np.flatnonzero(costs == sensitivity - 1)[index])
 
     def changes(self, missed: Fraction) -> int:
         """With probability ``1 - missed`` so many changed answers would make the drawn point a medoid or centre.

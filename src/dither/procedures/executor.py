@@ -66,7 +66,7 @@ class Output:
         if not ((bounds[:, 0] <= default) & (default <= bounds[:, 1])).all():
             raise InvalidArgument("default", self.default, "must be numbers within the bounds")
         object.__setattr__(self, "bounds", tuple((float(low), float(high)) for low, high in bounds))
-        object.__setattr__(self, "default", tuple(float(one) for one in default))
+        object.__setattr__(self, "default", tuple(float(number) for number in default))
 
     def accept(self, answer: ArrayLike | None) -> Answers | None:
         """The answer within its bounds, or None where it is none: a wrong length, a NaN, not numbers at all."""

@@ -83,7 +83,7 @@ class LimitDraw:
     def counts(self, ordered: Floats, lowest: int) -> list[int]:
         """How many of some sorted numbers lie above each limit: private."""
         # Limits have eight bits of mantissa: they are floats.
-        edges = np.array([float(one) for one in self.candidates(lowest)])
+        edges = np.array([float(candidate) for candidate in self.candidates(lowest)])
         above: list[int] = (len(ordered) - np.searchsorted(ordered, edges, side="right")).tolist()
         return above
 
@@ -148,7 +148,7 @@ class FittedBounds:
     def losses(self) -> tuple[Loss, ...]:
         """Of each draw."""
         spent = [self.side] if self.non_negative else [self.side, self.side]
-        return tuple(Loss.bounded_range(one) for one in (*spent, *(() if self.centre is None else (self.centre,))))
+        return tuple(Loss.bounded_range(item) for item in (*spent, *(() if self.centre is None else (self.centre,))))
 
     @property
     def composition(self) -> Step:

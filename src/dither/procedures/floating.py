@@ -64,8 +64,8 @@ class FloatingGrid:
         even = np.floor(np.minimum(sizes, 2.0**self.lowest) * 2.0 ** (self.bits - self.lowest)).astype(np.int64)
         base = ((self.lowest + 1023) << self.bits) - (1 << self.bits)
         floating = (sizes.view(np.int64) >> (52 - self.bits)) - base
-        found = np.minimum(np.where(sizes < 2.0**self.lowest, even, floating), self.top)
-        return np.where(np.signbit(values), -found, found) if self.signed else found
+        result = np.minimum(np.where(sizes < 2.0**self.lowest, even, floating), self.top)
+        return np.where(np.signbit(values), -result, result) if self.signed else result
 
     def value(self, code: int) -> float:
         """The number nearest to zero with this code."""
@@ -95,7 +95,7 @@ class FloatingGrid:
         least = -math.inf if self.signed else 0.0  # (codes without signs are those of sizes)
         lower, upper = self.codes(np.maximum(centre - reached, least)), self.codes(centre + reached)
         nested = [(max(int(first), low), min(int(last), high)) for first, last in zip(lower, upper, strict=True)]
-        return [*(one for one, after in pairwise([*nested, (low, high)]) if one != after), (low, high)]
+        return [*(item for item, after in pairwise([*nested, (low, high)]) if item != after), (low, high)]
 
 
 def quantile_draw(count: int, floating: FloatingGrid, epsilon: Fraction, share: Fraction = HALF) -> ExponentialDraw:

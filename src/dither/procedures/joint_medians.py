@@ -91,7 +91,7 @@ class JointMedians(RegressionPlan):
     @property
     def composition(self) -> Composition:
         draws = (self.count_epsilon, self.value_epsilon, self.scale_epsilon, self.interval_epsilon)
-        return Sequential(tuple(Step(one) for one in draws if one))
+        return Sequential(tuple(Step(draw) for draw in draws if draw))
 
     @property
     def blocks(self) -> int:
@@ -118,16 +118,16 @@ class JointMedians(RegressionPlan):
         """What changes of blocks make of the middle of each coefficient: private."""
         widening = widening_of(self.model.coefficients, self.blocks, self.value_epsilon)
         rank, ends = rank_of(Fraction(1, 2), self.blocks), COEFFICIENTS.grid.ends
-        return [ChainCoordinate(ranked(one, rank), ends, widening) for one in columns]
+        return [ChainCoordinate(ranked(column, rank), ends, widening) for column in columns]
 
     def scales(self, fits: BlockFits, values: Sequence[float]) -> list[ChainCoordinate]:
         """The same for the middle of the distances from an answer, in powers of four: private."""
         grid = Grid(Fraction(1), 0, SCALES.top // SCALE_STEP)
-        rank, found = rank_of(Fraction(1, 2), self.blocks), []
+        rank, result = rank_of(Fraction(1, 2), self.blocks), []
         for j, value in enumerate(values):
             codes = SCALES.codes(fits.distances(j, value)).astype(np.int64) // SCALE_STEP
-            found.append(ChainCoordinate(ranked(Column(codes, grid), rank), grid.ends))
-        return found
+            result.append(ChainCoordinate(ranked(Column(codes, grid), rank), grid.ends))
+        return result
 
     def interval(
         self, boxes: Sequence[Sequence[Interval]], columns: list[Column], miss: Fraction
@@ -135,7 +135,9 @@ class JointMedians(RegressionPlan):
         """The box that holds the entries at both of the ranks that sampling asks for, by one draw for all."""
         drawn, spare = HalfWidthDraw(self.interval_epsilon, miss / 2), sampling_ranks(self.blocks, miss / 2)
         rank = rank_of(Fraction(1, 2), self.blocks)
-        chains = [(ranked(one, max(rank - spare, 1)), ranked(one, min(rank + spare, self.blocks))) for one in columns]
+        chains = [
+            (ranked(column, max(rank - spare, 1)), ranked(column, min(rank + spare, self.blocks))) for column in columns
+        ]
         lean = drawn.lean(len(boxes), chains[0][1].top, -chains[0][0].bottom)
         costs = drawn.costs(boxes, chains, drawn.target(len(boxes), lean), lean)
         return boxes[draw_index(costs, drawn.rate, weights=leaning(len(boxes), lean))]
@@ -190,9 +192,9 @@ def plan_joint(model: RegressionFacts, loss: Loss, miss: Fraction | None, size: 
 
     enough_records(model.records, possible, loss.exact_epsilon, Fraction(0))
     sizes = range(size or BLOCK * model.coefficients, least - 1, -1)
-    eased = ((one, _split(model, model.records, one, epsilon, miss, EASE)) for one in sizes)
+    eased = ((item, _split(model, model.records, item, epsilon, miss, EASE)) for item in sizes)
     best, split = next(
-        ((one, split) for one, split in eased if split is not None),
+        ((item, split) for item, split in eased if split is not None),
         (least, _split(model, model.records, least, epsilon, miss)),
     )
     if split is None:

@@ -71,7 +71,9 @@ class MomentRegression(RegressionPlan):
         columns = [sample.response, *sample.features.T]
         complete = ~np.isnan(np.column_stack(columns)).any(axis=1)
         grids = (self.statistic.y, *self.statistic.x)
-        return Table([Column(grid.quantise(one[complete], 0), grid) for one, grid in zip(columns, grids, strict=True)])
+        return Table(
+            [Column(grid.quantise(column[complete], 0), grid) for column, grid in zip(columns, grids, strict=True)]
+        )
 
 
 @dataclass(frozen=True)
@@ -104,24 +106,24 @@ class NormalEquations:
         p = len(statistic.x)
         caps = [grid.step * cap for grid, cap in zip(statistic.answers, statistic.global_sensitivities, strict=True)]
         scale = [float(cap * prepared.unit) for cap in caps]
-        given = [float(one) for one in noisy]
+        given = [float(total) for total in noisy]
         moments, scales = np.zeros((p + 1, p + 1)), np.zeros((p + 1, p + 1))
         response, response_scales = np.zeros(p + 1), np.zeros(p + 1)
         # The order of the moments: features, response, products, records.
         places = [(0, j) for j in range(1, p + 1)] + [(0, -1)]
         places += [(k, -1) if j == 0 else (j, k) for j, k in statistic.pairs] + [(0, 0)]
-        for (j, k), one, size in zip(places, given, scale, strict=True):
+        for (j, k), argument, size in zip(places, given, scale, strict=True):
             if k < 0:
-                response[j], response_scales[j] = one, size
+                response[j], response_scales[j] = argument, size
             else:
-                moments[j, k] = moments[k, j] = one
+                moments[j, k] = moments[k, j] = argument
                 scales[j, k] = scales[k, j] = size
         middles, halves = zip(*(statistic.centred(j) for j in range(p + 1)), strict=True)
         lift, offset = np.eye(p + 1), np.zeros(p + 1)
         if not plan.model.intercept:
             lift = np.vstack([[_float(m / h) for m, h in zip(middles[1:], halves[1:], strict=True)], np.eye(p)])
             offset[0] = -_float(middles[0] / halves[0])
-        least = min(float(one * prepared.unit) for one in statistic.global_sensitivities)
+        least = min(float(sensitivity * prepared.unit) for sensitivity in statistic.global_sensitivities)
         return cls(
             moments,
             response,
@@ -138,14 +140,14 @@ class NormalEquations:
     @property
     def matrix(self) -> Floats:
         """A, symmetric."""
-        found: Floats = self.lift.T @ self.moments @ self.lift
-        return found
+        numbers: Floats = self.lift.T @ self.moments @ self.lift
+        return numbers
 
     @property
     def right(self) -> Floats:
         """c."""
-        found: Floats = self.lift.T @ (self.response - self.moments @ self.offset)
-        return found
+        numbers: Floats = self.lift.T @ (self.response - self.moments @ self.offset)
+        return numbers
 
     def fit(self, miss: Fraction | None) -> Fit:
         """Coefficients in the columns' own units, and intervals that hold together."""
@@ -171,8 +173,8 @@ class NormalEquations:
         """The noisy equations solved, with eigenvalues that noise can make of nothing raised to its size."""
         values, vectors = np.linalg.eigh(self.matrix)
         raised = np.maximum(values, self._floor())
-        found: Floats = np.clip(vectors @ ((vectors.T @ self.right) / raised), -STEEPEST, STEEPEST)
-        return found
+        numbers: Floats = np.clip(vectors @ ((vectors.T @ self.right) / raised), -STEEPEST, STEEPEST)
+        return numbers
 
     def _floor(self) -> float:
         """The size of the noise in the matrix: its largest scale times the root of its order."""
@@ -182,8 +184,8 @@ class NormalEquations:
     def _inverse(self) -> Floats:
         values, vectors = np.linalg.eigh(self.matrix)
         safe = np.where(np.abs(values) > 0.0, values, 1.0)
-        found: Floats = (vectors / safe) @ vectors.T
-        return found
+        numbers: Floats = (vectors / safe) @ vectors.T
+        return numbers
 
     # --- the intervals -------------------------------------------------------------------------------------
 
@@ -196,13 +198,13 @@ class NormalEquations:
         weights, order = np.abs(self.lift), len(self.moments)
         each = miss / weights.shape[1]
         upper = np.triu_indices(order, 1)
-        found = []
+        results = []
         for column in weights.T:
             crossed = np.outer(column, sizes)
             pairs = (crossed + crossed.T)[upper] * self.scales[upper]
             all_scales = np.concatenate([pairs, np.diag(crossed) * np.diag(self.scales), column * self.response_scales])
-            found.append(sum_quantile(self.law, all_scales, each) + float(np.sum(all_scales)) * self.steps)
-        return np.array(found)
+            results.append(sum_quantile(self.law, all_scales, each) + float(np.sum(all_scales)) * self.steps)
+        return np.array(results)
 
     def distances(self, values: Floats, inverse: Floats, miss: float) -> Floats:
         """How far the true coefficients can be from ``values``, each; infinite where that is not known."""
@@ -223,8 +225,8 @@ class NormalEquations:
     def _rest(self, values: Floats) -> Floats:
         """By how much the answer misses the noisy equations, with rounding errors."""
         sizes = np.abs(self.matrix) @ np.abs(values) + np.abs(self.right)
-        found: Floats = np.abs(self.matrix @ values - self.right) + ROUNDING * sizes
-        return found
+        numbers: Floats = np.abs(self.matrix @ values - self.right) + ROUNDING * sizes
+        return numbers
 
     def _between(self, row: Floats, values: Floats, inverse: Floats, away: Floats, miss: float) -> tuple[float, float]:
         """Where ``row . b`` of the true coefficients lies, b cut to the range of all answers."""

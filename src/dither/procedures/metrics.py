@@ -76,7 +76,7 @@ class L1(Metric):
     def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:  # noqa: ARG002
         # Differences of whole numbers below 2**53 are exact in floats.
         points = answers.astype(np.float64)
-        return np.array([np.abs(points - one).sum(axis=1) * _UP for one in points])
+        return np.array([np.abs(points - point).sum(axis=1) * _UP for point in points])
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class L2(Metric):
 
     def distances(self, answers: Whole, grids: tuple[Grid, ...]) -> Answers:  # noqa: ARG002
         points = answers.astype(np.float64)
-        return np.array([np.sqrt(((points - one) ** 2).sum(axis=1)) * _UP for one in points])
+        return np.array([np.sqrt(((points - point) ** 2).sum(axis=1)) * _UP for point in points])
 
 
 @dataclass(frozen=True)
@@ -159,28 +159,28 @@ class OwnMetric(Metric):
     def check(self, output: Output) -> None:
         super().check(output)
         probes = _probes(output)
-        found = np.array([[self._distance(one, other) for other in probes] for one in probes])
-        if (found < 0).any():
+        result = np.array([[self._distance(probe, other) for other in probes] for probe in probes])
+        if (result < 0).any():
             raise InvalidArgument("metric", "negative", "must never be negative; it is on public probe points")
-        largest = float(found.max())
-        if (np.abs(found - found.T) > _ALIKE * largest).any():
+        largest = float(result.max())
+        if (np.abs(result - result.T) > _ALIKE * largest).any():
             raise InvalidArgument("metric", "asymmetric", "must be symmetric; it is not on public probe points")
-        if (np.diag(found) != 0).any():
+        if (np.diag(result) != 0).any():
             raise InvalidArgument(
                 "metric", "not zero", "must be zero between equal answers; it is not on public probe points"
             )
         # In the shortest way over a third point, the way through the end itself is the distance.
-        detour = (found[:, :, None] + found[None, :, :]).min(axis=1)
-        if (found > detour + _ALIKE * largest).any():
+        detour = (result[:, :, None] + result[None, :, :]).min(axis=1)
+        if (result > detour + _ALIKE * largest).any():
             raise InvalidArgument(
                 "metric",
                 "no triangle inequality",
                 "must satisfy the triangle inequality; it does not on public probe points",
             )
-        apart = np.array([[float(np.linalg.norm(one - other)) for other in probes] for one in probes])
-        if (apart > float(self.l2_per_unit) * found * (1 + _ALIKE)).any():
+        apart = np.array([[float(np.linalg.norm(probe - other)) for other in probes] for probe in probes])
+        if (apart > float(self.l2_per_unit) * result * (1 + _ALIKE)).any():
             with np.errstate(divide="ignore", invalid="ignore"):
-                needed = float(np.nanmax(np.where(apart > 0, apart / found, 0.0)))
+                needed = float(np.nanmax(np.where(apart > 0, apart / result, 0.0)))
             instead = f"OwnMetric(function, l2_per_unit={needed:.3g})" if math.isfinite(needed) else "no l2_per_unit"
             raise InvalidArgument(
                 "metric",
@@ -189,10 +189,10 @@ class OwnMetric(Metric):
                 "or list the answers: space=MetricSpace.of(points, function)",
             )
 
-    def _distance(self, one: Answers, other: Answers) -> float:
+    def _distance(self, answers: Answers, other: Answers) -> float:
         """On public probe points: errors may be shown."""
         try:
-            payload = self.function(one.copy(), other.copy())
+            payload = self.function(answers.copy(), other.copy())
         except Exception as error:
             raise InvalidArgument("metric", type(error), "must not fail on public probe points") from error
         number = as_number(payload)
@@ -210,16 +210,16 @@ class OwnMetric(Metric):
         lows = np.array([grid.ends[0] for grid in grids])
         size, stretch = float(grids[0].step), float(self.l2_per_unit)
         real = (answers + lows) * size
-        for one in range(len(answers)):
-            for other in range(one):
-                own = self._clamped(real[one], real[other], most * size / stretch) * stretch / size * _UP
-                euclid[one, other] = euclid[other, one] = min(max(euclid[one, other], own), most)
+        for index in range(len(answers)):
+            for other in range(index):
+                own = self._clamped(real[index], real[other], most * size / stretch) * stretch / size * _UP
+                euclid[index, other] = euclid[other, index] = min(max(euclid[index, other], own), most)
         return euclid
 
-    def _clamped(self, one: Answers, other: Answers, most: float) -> float:
+    def _clamped(self, answers: Answers, other: Answers, most: float) -> float:
         """On private answers: no failure, exit or warning leaves here, for each may depend on a person."""
-        found = number_of(self.function, one, other)
-        return most if found is None or found > most else float(max(found, Fraction(0)))
+        number = number_of(self.function, answers, other)
+        return most if number is None or number > most else float(max(number, Fraction(0)))
 
 
 GivenMetric: TypeAlias = Metric | str | Callable[[Answers, Answers], Number] | None

@@ -74,26 +74,26 @@ class Proposal:
 
     def width(self, released: Sequence[float]) -> float | None:
         """The bound, once earlier levels have released; None if there is none."""
-        found = number_of(self.bound, *released) if callable(self.bound) else exact(self.bound)
-        return float_up(found) if found is not None and 0 <= found <= WIDEST else None
+        result = number_of(self.bound, *released) if callable(self.bound) else exact(self.bound)
+        return float_up(result) if result is not None and 0 <= result <= WIDEST else None
 
     # data: the owner's own
     def distance(self, data: object, width: float, released: Sequence[float], deepest: int) -> int:
         """The margin, up to a public depth: private."""
         if self.margin is not None:
-            found = number_of(self.margin, data, width, *released)
-            return 0 if found is None else min(max(math.floor(found), 0), deepest)
+            number = number_of(self.margin, data, width, *released)
+            return 0 if number is None else min(max(math.floor(number), 0), deepest)
         ladder = self.ladder
         for k in range(deepest if ladder is not None else 0):
-            rung = number_of(ladder, data, k, *released) if ladder is not None else None
-            if rung is None or rung > width:
+            sensitivity = number_of(ladder, data, k, *released) if ladder is not None else None
+            if sensitivity is None or sensitivity > width:
                 return k
         return deepest
 
     def true_value(self, data: object, released: Sequence[float]) -> Fraction:  # the owner's own data
         """What is released with noise: private."""
-        found = number_of(self.value, data, *released)
-        return exact(self.default) if found is None else found
+        number = number_of(self.value, data, *released)
+        return exact(self.default) if number is None else number
 
 
 Parts: TypeAlias = tuple[tuple[str, tuple[Proposal, ...]], ...]
@@ -111,10 +111,10 @@ def read_levels(levels: Levels) -> tuple[Parts, ...]:
     if not isinstance(levels, (list, tuple)) or not levels:
         accepted = "must be a list of levels, each a dt.Proposal, a list of them, or a mapping of names to either"
         raise InvalidArgument("levels", levels, accepted)
-    found = tuple(_parts(level, place) for place, level in enumerate(levels, 1))
-    if sum(len(one) for parts in found for _, one in parts) > MOST_PARTS:
+    result = tuple(_parts(level, place) for place, level in enumerate(levels, 1))
+    if sum(len(item) for parts in result for _, item in parts) > MOST_PARTS:
         raise InvalidArgument("levels", "more of them", f"must be at most {MOST_PARTS} proposals in all")
-    return found
+    return result
 
 
 def _parts(level: Level, place: int) -> Parts:
@@ -122,12 +122,16 @@ def _parts(level: Level, place: int) -> Parts:
         return ((f"level {place}", _cascade(level)),)
     if not level or not all(isinstance(name, str) and name.isprintable() and name for name in level):
         raise InvalidArgument("levels", list(level), "must be a mapping of names, which are texts, to proposals")
-    return tuple((name, _cascade(one)) for name, one in level.items())
+    return tuple((name, _cascade(node)) for name, node in level.items())
 
 
 def _cascade(given: Proposal | Sequence[Proposal]) -> tuple[Proposal, ...]:
     listed = [given] if isinstance(given, Proposal) else given
-    if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(one, Proposal) for one in listed):
+    if (
+        not isinstance(listed, (list, tuple))
+        or not listed
+        or not all(isinstance(candidate, Proposal) for candidate in listed)
+    ):
         raise InvalidArgument("levels", given, "must be a dt.Proposal or a list of them, which is a cascade")
     return tuple(listed)
 
@@ -135,13 +139,15 @@ def _cascade(given: Proposal | Sequence[Proposal]) -> tuple[Proposal, ...]:
 def arrangement(levels: tuple[Parts, ...], epsilon: Fraction, delta: Fraction) -> Composition:
     """What the levels cost if a share of 1 is so much epsilon, and each test so much delta."""
 
-    def tested(one: Proposal) -> Tested:
-        test, release = one.shares.test.epsilon * epsilon, one.shares.release.epsilon * epsilon
+    def tested(proposal: Proposal) -> Tested:
+        test, release = proposal.shares.test.epsilon * epsilon, proposal.shares.release.epsilon * epsilon
         return Tested(Step(test, delta), Step(release))
 
     return Sequential(
         tuple(
-            Concurrent(tuple(CascadeComposition(tuple(tested(one) for one in proposals)) for _, proposals in parts))
+            Concurrent(
+                tuple(CascadeComposition(tuple(tested(proposal) for proposal in proposals)) for _, proposals in parts)
+            )
             for parts in levels
         )
     )
@@ -169,21 +175,21 @@ class OwnCascades:
         """What it is made of, and costs."""
         return arrangement(self.levels, self.unit, self.delta)
 
-    def test(self, one: Proposal) -> MarginTest:
+    def test(self, proposal: Proposal) -> MarginTest:
         """The test of a proposal."""
-        return MarginTest(exact(one.test) * self.unit, self.delta)
+        return MarginTest(exact(proposal.test) * self.unit, self.delta)
 
     def run(self, data: object, miss: Fraction | None) -> tuple[FoundNumber, ...] | int:  # the owner's own data
         """What the last level releases, or the number of the level at which no test passed."""
         released: tuple[float, ...] = ()
-        found: tuple[FoundNumber, ...] = ()
+        results: tuple[FoundNumber, ...] = ()
         for place, parts in enumerate(self.levels, 1):
             last = place == len(self.levels)
-            found = tuple(self._first(one, data, released, miss if last else None) for _, one in parts)
-            if any(one.value is None for one in found):
+            results = tuple(self._first(item, data, released, miss if last else None) for _, item in parts)
+            if any(result.value is None for result in results):
                 return place
-            released += tuple(as_float(one.value) for one in found if one.value is not None)
-        return found
+            released += tuple(as_float(result.value) for result in results if result.value is not None)
+        return results
 
     def _first(
         self,
@@ -193,12 +199,14 @@ class OwnCascades:
         miss: Fraction | None,
     ) -> FoundNumber:
         """The first proposal that passes."""
-        for one in proposals:
-            width, test = one.width(released), self.test(one)
+        for proposal in proposals:
+            width, test = proposal.width(released), self.test(proposal)
             if width is None:
                 continue  # a public fact, given what was released
-            if test.passes(one.distance(data, width, released, test.margin_for(BEYOND_DOUBT))):
-                return noisy(one.true_value(data, released), Fraction(width) / (exact(one.release) * self.unit), miss)
+            if test.passes(proposal.distance(data, width, released, test.margin_for(BEYOND_DOUBT))):
+                return noisy(
+                    proposal.true_value(data, released), Fraction(width) / (exact(proposal.release) * self.unit), miss
+                )
         return REFUSED
 
 

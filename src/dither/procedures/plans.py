@@ -93,8 +93,8 @@ class ScalePlan(ProcedurePlan):
         return self.step.composition
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
-        found = self.step.run(data, miss)
-        return Answer(found, SCALE_REFUSED if found.refused else None)
+        result = self.step.run(data, miss)
+        return Answer(result, SCALE_REFUSED if result.refused else None)
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class LocationPlan(ProcedurePlan):
         scale = coarse(self.scale, data)
         if scale is None:
             return Answer(FoundNumber(None), SCALE_REFUSED)
-        found = self.step(float(scale * self.share)).run(data, miss)
-        return Answer(found, LOCATION_REFUSED if found.refused else None)
+        result = self.step(float(scale * self.share)).run(data, miss)
+        return Answer(result, LOCATION_REFUSED if result.refused else None)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class RangePlan(ProcedurePlan):
     @property
     def composition(self) -> Composition:
         return Sequential(
-            (self.scale.composition, CascadeComposition(tuple(one.composition for one in self.proposals)))
+            (self.scale.composition, CascadeComposition(tuple(item.composition for item in self.proposals)))
         )
 
     def run(self, data: Ordered, miss: Fraction | None = None) -> Answer:
@@ -158,11 +158,11 @@ class RangePlan(ProcedurePlan):
         if scale is None:
             return Answer(FoundNumber(None), SCALE_REFUSED)
         lower, upper = self.scale.lower, self.scale.upper
-        for one in self.proposals:
-            width = float(scale * one.share)
-            if one.test.passes(range_margin(data, lower, upper, width)):
+        for item in self.proposals:
+            width = float(scale * item.share)
+            if item.test.passes(range_margin(data, lower, upper, width)):
                 distance = RankRange(data, lower, upper).value
-                return Answer(positive(noisy(distance, Fraction(width) / one.release, miss)))
+                return Answer(positive(noisy(distance, Fraction(width) / item.release, miss)))
         return Answer(FoundNumber(None), LOCATION_REFUSED)
 
 
@@ -225,10 +225,10 @@ SCALE_REFUSED = "the scale of the records may depend on few of them: the test of
 LOCATION_REFUSED = "the records around the answer are too sparse for the proposed noise: its test did not pass"
 
 
-def positive(found: FoundNumber) -> FoundNumber:
+def positive(number: FoundNumber) -> FoundNumber:
     """A distance is not negative."""
     return FoundNumber(
-        *(None if one is None else max(one, Fraction(0)) for one in (found.value, found.low, found.high))
+        *(None if item is None else max(item, Fraction(0)) for item in (number.value, number.low, number.high))
     )
 
 

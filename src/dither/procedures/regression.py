@@ -123,13 +123,13 @@ class ShortCut(RegressionPlan):
         for index, plan in enumerate(self.medians):
             column = fits.column(index, LARGEST).clip(-LARGEST, LARGEST) + 0.0
             answer = plan.run(Ordered(column), self.miss)
-            found = answer.found
+            result = answer.found
             # An answer out there is the default of blocks that could not be solved: a fact about a released number.
-            if found.value is None or abs(found.value) > Fraction(LARGEST) / (1 << 100):
+            if result.value is None or abs(result.value) > Fraction(LARGEST) / (1 << 100):
                 return Fit(None, refused_at=answer.refused_at or SINGULAR)
-            values.append(float(found.value))
-            if found.low is not None and found.high is not None:
-                intervals.append((float(found.low), float(found.high)))
+            values.append(float(result.value))
+            if result.low is not None and result.high is not None:
+                intervals.append((float(result.low), float(result.high)))
         return Fit(tuple(values), tuple(intervals) or None)
 
 

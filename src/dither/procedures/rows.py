@@ -207,25 +207,25 @@ def untyped_array(entries: Entries) -> NDArray[np.float64] | NDArray[np.str_]:
     """
     built = object_array(entries)
     with contextlib.suppress(*FAILURES):  # (an entry that can't be looked at, or has no length: rows stay as they are)
-        if {type(one) for one in entries} <= _ROWS and len({len(one) for one in entries}) == 1:
+        if {type(entry) for entry in entries} <= _ROWS and len({len(entry) for entry in entries}) == 1:
             built = np.array(entries, dtype=object)
     flat = built.ravel().tolist()
-    if all(is_missing(one) or isinstance(one, _NUMBERS) for one in flat):
+    if all(is_missing(value) or isinstance(value, _NUMBERS) for value in flat):
         return reals(flat).reshape(built.shape)
     longest = max(SHORTEST_CUT, MOST_CHARACTERS // len(flat))
-    return np.array([(one or "")[:longest] for one in texts(flat)], dtype=str).reshape(built.shape)
+    return np.array([(text or "")[:longest] for text in texts(flat)], dtype=str).reshape(built.shape)
 
 
 def untyped_column(pa: ModuleType, entries: Entries) -> pa.Array:
     """A column without a type in Arrow: one kind for all entries; numbers are real, and what is mixed becomes text."""
-    present = [one for one in entries if not is_missing(one)]
-    if all(isinstance(one, _NUMBERS) for one in present):
+    present = [entry for entry in entries if not is_missing(entry)]
+    if all(isinstance(record, _NUMBERS) for record in present):
         numbers = zip(entries, reals(entries).tolist(), strict=True)
-        return pa.array([None if is_missing(one) else number for one, number in numbers], pa.float64())
+        return pa.array([None if is_missing(item) else number for item, number in numbers], pa.float64())
     for kind, arrow_type in ((datetime.datetime, pa.timestamp("us")), (datetime.date, pa.date32())):
-        if all(isinstance(one, kind) for one in present):
+        if all(isinstance(record, kind) for record in present):
             with contextlib.suppress(Exception):  # (a date that the type cannot hold: text, in this block alone)
-                return pa.array([None if is_missing(one) else one for one in entries], arrow_type)
+                return pa.array([None if is_missing(entry) else entry for entry in entries], arrow_type)
     with contextlib.suppress(Exception):  # (half of a surrogate pair)
         return pa.array(texts(entries), pa.string())
     return pa.nulls(len(entries), pa.string())

@@ -121,14 +121,14 @@ def _rounded(answers: Answers, grids: tuple[Grid, ...]) -> Answers:
     return np.column_stack([float(grid.step) * column for column, grid in zip(steps, grids, strict=True)])
 
 
-def _on_grids(found: Aggregated, grids: tuple[Grid, ...]) -> Aggregated:
+def _on_grids(result: Aggregated, grids: tuple[Grid, ...]) -> Aggregated:
     """What is released at grid points, with the ends of intervals moved outwards to them: post-processing."""
-    if found.values is None:
-        return found
-    values = tuple(_grid_point(number, grid, round) for number, grid in zip(found.values, grids, strict=True))
-    if found.intervals is None:
+    if result.values is None:
+        return result
+    values = tuple(_grid_point(number, grid, round) for number, grid in zip(result.values, grids, strict=True))
+    if result.intervals is None:
         return Aggregated(values)
-    ends = zip(found.intervals, grids, strict=True)
+    ends = zip(result.intervals, grids, strict=True)
     outwards = [(_grid_point(low, grid, math.floor), _grid_point(high, grid, math.ceil)) for (low, high), grid in ends]
     return Aggregated(values, tuple(outwards))
 

@@ -38,8 +38,8 @@ class Space:
     @property
     def widths(self) -> Floats:
         """The width of each pair of bounds."""
-        found: Floats = np.array(self.high) - np.array(self.low)
-        return found
+        numbers: Floats = np.array(self.high) - np.array(self.low)
+        return numbers
 
     @property
     def width(self) -> float:

@@ -115,8 +115,8 @@ class DrawnPlan(ProcedurePlan, Generic[Data]):
         value = Fraction(REALS.value(answer))
         if miss is None or self.interval_epsilon is None:
             return Answer(FoundNumber(value))
-        drawn, chain = HalfWidthDraw(self.interval_epsilon, miss), chain_of(self.statistic).reachable_values(coded)
-        low, high = drawn.weighed(self._grid.intervals(answer), chain, chain).draw(drawn.rate)
+        drawn, reachable = HalfWidthDraw(self.interval_epsilon, miss), chain_of(self.statistic).reachable_values(coded)
+        low, high = drawn.weighed(self._grid.intervals(answer), reachable, reachable).draw(drawn.rate)
         outer = _outward(low, high)
         return Answer(FoundNumber(value, Fraction(max(outer[0], self._least)), Fraction(outer[1])))
 

@@ -144,8 +144,8 @@ class BallMean(Matrix[Numbers, Intervals]):
         if self.centre is not None:
             listed = list(self.centre) if isinstance(self.centre, (list, tuple, np.ndarray)) else [self.centre]
             object.__setattr__(self, "centre", tuple(listed))
-            for one in listed:
-                exact(one, "centre")
+            for candidate in listed:
+                exact(candidate, "centre")
         if self._steps(exact(self.radius)) > MOST_STEPS:
             raise InvalidArgument("step", self.step, f"must be at least the radius / {MOST_STEPS}")
 
@@ -165,7 +165,7 @@ class BallMean(Matrix[Numbers, Intervals]):
         given = (0,) * columns if self.centre is None else self.centre
         if len(given) != columns:
             raise InvalidArgument("centre", list(given)[:9], f"must be a number for each of the {columns} columns")
-        middle = tuple(self._steps(exact(one, "centre")) for one in given)
+        middle = tuple(self._steps(exact(argument, "centre")) for argument in given)
         if max(map(abs, middle)) > FARTHEST:
             raise InvalidArgument("centre", list(given)[:9], "must be nearer to 0, or have a larger step or radius")
         return middle
@@ -201,7 +201,7 @@ class BallMean(Matrix[Numbers, Intervals]):
             return None
         grids = self.grids(shape)
         each = tuple(
-            grid.value(missing_steps(one, grid)) for grid, one in zip(grids, self._counted_as(grids), strict=True)
+            grid.value(missing_steps(item, grid)) for grid, item in zip(grids, self._counted_as(grids), strict=True)
         )
         return each[0] if len(set(each)) == 1 else each
 
@@ -214,7 +214,9 @@ class BallMean(Matrix[Numbers, Intervals]):
         if max(grid.step / self.common_step for grid in grids) > FARTHEST:
             raise InvalidArgument("radius", self.radius, "must be larger: the columns' steps are far wider")
         centre = self._centre(len(grids))
-        answers = tuple(Grid(self.common_step / n, n * (one - reach), n * (one + reach)) for one in centre)
+        answers = tuple(
+            Grid(self.common_step / n, n * (coordinate - reach), n * (coordinate + reach)) for coordinate in centre
+        )
         across = Fraction(math.nextafter(math.sqrt(len(grids)), math.inf)) if len(grids) > 1 else Fraction(1)
         return BallTotals(
             grids,

@@ -51,17 +51,17 @@ def block_accuracy(query: Program, data: Mixed, sizes: Iterable[int] | None, dra
     """The accuracy for every size."""
     rows = Rows(data)
     times = whole("draws", draws, least=4, most=100_000)
-    chosen = [whole("sizes", one, least=1, most=rows.people) for one in _doubling(rows.people, sizes)]
+    chosen = [whole("sizes", item, least=1, most=rows.people) for item in _doubling(rows.people, sizes)]
     run = _Answering(query)
     of_all = run.answer(rows, rows.people)
-    found = []
+    results = []
     for size in chosen:
         answers = [run.answer(rows, size) for _ in range(times)]
-        apart = np.sort([run.distance(one, of_all) for one in answers])
+        apart = np.sort([run.distance(answer, of_all) for answer in answers])
         radius, median = (float(apart[math.ceil(share * times) - 1]) for share in (ACCURATE, 0.5))
-        failed = sum(one is None for one in answers)
-        found.append(BlockAccuracy(size, radius, median, failed, times))
-    return found
+        failed = sum(answer is None for answer in answers)
+        results.append(BlockAccuracy(size, radius, median, failed, times))
+    return results
 
 
 def _doubling(people: int, sizes: Iterable[int] | None) -> list[int]:
@@ -105,9 +105,9 @@ class _Answering:
         except Exception:  # noqa: BLE001  (counts as the default, as in a release)
             return None
 
-    def distance(self, one: Answers | None, other: Answers | None) -> float:
+    def distance(self, answers: Answers | None, other: Answers | None) -> float:
         """Between two answers; one that failed is the default."""
-        pair = np.array([self._output.default if each is None else each for each in (one, other)])
+        pair = np.array([self._output.default if each is None else each for each in (answers, other)])
         if self._space is not None:
             here, there = self._space.places(pair, self._default)
             return float(self._space.distances(int(here))[int(there)])

@@ -33,12 +33,14 @@ class CascadePlan(Plan[Anything]):
     claim = CLAIM
 
     def run(self, records: Anything) -> Result:
-        found = self.cascades.run(records, self.miss)
-        if isinstance(found, int):
-            return Result(None, reason=f"no test of level {found} passed; a refusal is a result, and is charged for")
-        values = tuple(as_float(one.value) for one in found if one.value is not None)
+        result = self.cascades.run(records, self.miss)
+        if isinstance(result, int):
+            return Result(None, reason=f"no test of level {result} passed; a refusal is a result, and is charged for")
+        values = tuple(as_float(item.value) for item in result if item.value is not None)
         ends = tuple(
-            (as_float(one.low), as_float(one.high)) for one in found if one.low is not None and one.high is not None
+            (as_float(item.low), as_float(item.high))
+            for item in result
+            if item.low is not None and item.high is not None
         )
         single, names = len(values) == 1, tuple(name for name, _ in self.cascades.levels[-1])
         interval = None if not ends else ends[0] if single else ends

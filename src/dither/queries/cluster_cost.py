@@ -79,8 +79,10 @@ class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, C
 
     def places(self, dimensions: int) -> Floats:
         """The centres in the unit cube: public."""
-        flat = [one for entry in self.centres for one in (entry if isinstance(entry, tuple) else (entry,))]
-        if len(flat) % dimensions or any(isinstance(one, tuple) and len(one) != dimensions for one in self.centres):
+        flat = [item for entry in self.centres for item in (entry if isinstance(entry, tuple) else (entry,))]
+        if len(flat) % dimensions or any(
+            isinstance(centre, tuple) and len(centre) != dimensions for centre in self.centres
+        ):
             raise InvalidArgument("centres", f"{len(flat)} numbers", f"must be points of {dimensions} coordinates")
         points = np.array(flat, dtype=np.float64).reshape(-1, dimensions)
         if len(points) > MOST_CENTRES:
@@ -110,8 +112,8 @@ class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, C
         """The cost of each record on the grid: private."""
         dimensions = points.shape[1]
         space, grid = self.space(dimensions), self.grid(dimensions)
-        found = costs(space.to_cube(points), self.places(dimensions)) * space.width**2
-        return Column(grid.quantise(found, 0), grid)
+        result = costs(space.to_cube(points), self.places(dimensions)) * space.width**2
+        return Column(grid.quantise(result, 0), grid)
 
 
 @functools.lru_cache(maxsize=64)
@@ -125,9 +127,9 @@ def _listed(centres: Centres) -> tuple[float, ...] | tuple[tuple[float, ...], ..
     if centres is None or isinstance(centres, (str, bytes)) or not hasattr(centres, "__len__") or len(centres) == 0:
         raise InvalidArgument("centres", type(centres), _ACCEPTED)
     rows = centres.tolist() if isinstance(centres, np.ndarray) else list(centres)
-    kinds = {hasattr(one, "__len__") for one in rows}
-    if len(kinds) != 1 or any(isinstance(one, (str, bytes)) for one in rows):
+    kinds = {hasattr(item, "__len__") for item in rows}
+    if len(kinds) != 1 or any(isinstance(item, (str, bytes)) for item in rows):
         raise InvalidArgument("centres", type(centres), _ACCEPTED)
     if kinds == {False}:
-        return tuple(float(exact(one, "centres")) for one in rows)
-    return tuple(tuple(float(exact(one, "centres")) for one in row) for row in cast("list[NumberList]", rows))
+        return tuple(float(exact(item, "centres")) for item in rows)
+    return tuple(tuple(float(exact(cell, "centres")) for cell in row) for row in cast("list[NumberList]", rows))

@@ -72,7 +72,7 @@ class PointsQuery(Query[V_co, B_co, Columns]):
 
     def shape(self, data: Columns) -> PointFacts:
         columns = self._coordinates(data)
-        nullable = any(one.dtype.kind == "f" or isinstance(one, np.ma.MaskedArray) for one in columns)
+        nullable = any(column.dtype.kind == "f" or isinstance(column, np.ma.MaskedArray) for column in columns)
         return PointFacts(len(columns[0]), len(columns), nullable=nullable)
 
     def missing(self, shape: PointFacts) -> Missing:
@@ -99,7 +99,7 @@ class PointsQuery(Query[V_co, B_co, Columns]):
     # --- in a table ----------------------------------------------------------------------------------------
 
     def bound(self, schema: Schema) -> Query:
-        numbers = tuple(name for name, one in schema.columns.items() if one.type_name in NUMBERS)
+        numbers = tuple(name for name, column in schema.columns.items() if column.type_name in NUMBERS)
         columns = self.columns or numbers
         if not columns:
             raise InvalidArgument("columns", None, "must be a table with columns of numbers")
@@ -142,14 +142,14 @@ class CentresPlan(Plan[Floats]):
         return tuple(f"{self.query.part} {place + 1}" for place in range(int(self.query.k)))
 
     def run(self, records: Floats) -> Result:
-        found = self.procedure.run(records)
-        rows = self.query.rows_of(found.components)
+        result = self.procedure.run(records)
+        rows = self.query.rows_of(result.components)
         lacking = int(self.query.k) - len(rows)
         reason = f"{lacking} of {int(self.query.k)} {self.query.part}s not found: {NOT_FOUND}" if lacking else None
         if not rows:
             return Result(None, reason=reason)
         order = sorted(range(len(rows)), key=rows.__getitem__)
-        ends = found.components.intervals
+        ends = result.components.intervals
         return Result(
             tuple(rows[place] for place in order),
             None if ends is None else tuple((_row(ends[0][place]), _row(ends[1][place])) for place in order),
@@ -244,7 +244,7 @@ class GaussianMixture(KMeans):
     def rows_of(self, components: Components) -> list[tuple[float, ...]]:
         if components.shares is None or components.deviations is None:
             raise RuntimeError("a pass of a mixture has shares and deviations")
-        return [_row(one) for one in np.column_stack([components.centres, components.shares, components.deviations])]
+        return [_row(item) for item in np.column_stack([components.centres, components.shares, components.deviations])]
 
 
 def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:

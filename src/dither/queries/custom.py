@@ -167,7 +167,7 @@ class Custom(StatisticQuery[Released, Released, Anything, Shape, Anything]):
     def _check_functions(self) -> None:
         if not callable(self.value):
             raise InvalidArgument("value", type(self.value), "must be a function of the data")
-        given = [one for one in STRUCTURES if getattr(self, one) is not None]
+        given = [item for item in STRUCTURES if getattr(self, item) is not None]
         if len(given) > 1:
             raise InvalidArgument(given[1], "given", f"pass one of {', '.join(STRUCTURES)}, not {given[0]} too")
         for argument, form in (
@@ -228,15 +228,16 @@ class Custom(StatisticQuery[Released, Released, Anything, Shape, Anything]):
             raise InvalidArgument("norm", self.norm, 'must be "l1" or "l2"')
         several = tuple(bounds)
         # One step for all of them: the norm adds up steps.
-        step = max(Grid.between(one, self.step).step for one in several)
-        on = tuple(self._grid(one, step) for one in several)
+        step = max(Grid.between(value, self.step).step for value in several)
+        on = tuple(self._grid(value, step) for value in several)
         listed = self.default if isinstance(self.default, (list, tuple, np.ndarray)) else (self.default,) * len(several)
         if len(listed) != len(several):
             raise InvalidArgument("default", len(listed), f"must be one number, or one for each of {len(several)}")
         default = tuple(
-            one.place(_within(number, pair, "default")) for one, number, pair in zip(on, listed, several, strict=True)
+            column.place(_within(number, pair, "default"))
+            for column, number, pair in zip(on, listed, several, strict=True)
         )
-        length, spans = len(several), [one.grid.ends[1] - one.grid.ends[0] for one in on]
+        length, spans = len(several), [column.grid.ends[1] - column.grid.ends[0] for column in on]
         diameter = sum(spans) if norm == "l1" else math.isqrt(sum(span * span for span in spans)) + 1
         # Each number is rounded by less than a step, and floats by up to a spare one.
         rounding = length if norm == "l1" else math.isqrt(length - 1) + 1
@@ -414,7 +415,7 @@ class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
     def ladder(self, dataset: Hashable) -> list[int | float]:
         """The largest local sensitivity within 0, 1, 2, ... steps; the last number holds from there on."""
         own = self.statistic.rungs[:, self._place(dataset)].tolist()
-        return [self._in_units(rung) for rung in own[: own.index(own[-1]) + 1]]
+        return [self._in_units(sensitivity) for sensitivity in own[: own.index(own[-1]) + 1]]
 
     def smooth_sensitivity(self, dataset: Hashable, beta: Number) -> float:
         """``max_y LS(y) e^{-beta d(x, y)}`` (NRS11 Definition 2.2), to float accuracy."""
@@ -427,7 +428,7 @@ class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
     @property
     def levels(self) -> tuple[int | float, ...]:
         """The different local sensitivities in rising order: level 1 has the first (COQ17 section 3.2)."""
-        return tuple(self._in_units(int(one)) for one in self.statistic.levels.sensitivities)
+        return tuple(self._in_units(int(sensitivity)) for sensitivity in self.statistic.levels.sensitivities)
 
     def level(self, dataset: Hashable) -> int:
         """The level of a dataset, from 1."""
@@ -451,10 +452,10 @@ class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
         return self.statistic.answers.value(steps)
 
     def _place(self, dataset: Hashable) -> int:
-        found = self._known(dataset)
-        if found is None:
+        result = self._known(dataset)
+        if result is None:
             raise InvalidArgument("dataset", type(dataset), "must be one of the datasets")
-        return found
+        return result
 
     def _known(self, dataset: Hashable) -> int | None:
         try:
@@ -470,9 +471,9 @@ class FiniteSpace(StatisticQuery[float, Interval, Hashable]):
         return self.statistic.enumerated()
 
     def read(self, data: Hashable, shape: Shape) -> int:  # noqa: ARG002
-        found = self._known(data)
-        if found is not None:
-            return found
+        result = self._known(data)
+        if result is not None:
+            return result
         return 0 if self.default is None else self._place(self.default)
 
     def missing(self, shape: Shape) -> None:  # noqa: ARG002
@@ -484,7 +485,7 @@ def relation_of(given: Neighbours | NeighboursName) -> Neighbours:
     try:
         return Neighbours(given)
     except ValueError:
-        accepted = ", ".join(repr(str(one)) for one in Neighbours)
+        accepted = ", ".join(repr(str(neighbour)) for neighbour in Neighbours)
     raise InvalidArgument("neighbours", given, f"must be one of {accepted}")
 
 
@@ -528,35 +529,37 @@ def _pairs(
 ) -> NDArray[np.int64]:
     """Both rows of pairs of numbers, each pair in both orders and once."""
     if neighbours == "chain":
-        found: Iterable[tuple[int, int]] = ((place, place + 1) for place in range(len(listed) - 1))
+        result: Iterable[tuple[int, int]] = ((place, place + 1) for place in range(len(listed) - 1))
     elif callable(neighbours):
-        found = (
-            (place, _number_of(one, numbered)) for place, dataset in enumerate(listed) for one in neighbours(dataset)
+        result = (
+            (place, _number_of(neighbour, numbered))
+            for place, dataset in enumerate(listed)
+            for neighbour in neighbours(dataset)
         )
     elif isinstance(neighbours, Iterable) and not isinstance(neighbours, (str, bytes)):
-        found = (_pair(one, numbered) for one in neighbours)
+        result = (_pair(neighbour, numbered) for neighbour in neighbours)
     else:
         accepted = 'must be "chain", a function that lists the neighbours of a dataset, or a list of pairs'
         raise InvalidArgument("neighbours", neighbours, accepted)
     try:
-        flat = np.fromiter((place for pair in found for place in pair), dtype=np.int64).reshape(-1, 2)
+        flat = np.fromiter((place for pair in result for place in pair), dtype=np.int64).reshape(-1, 2)
     except DitherError:
         raise
     except Exception as error:
         raise InvalidArgument("neighbours", repr(error), "must be a function that lists neighbours") from error
     if len(flat) > MOST_PAIRS:
         raise InvalidArgument("neighbours", f"{len(flat)} pairs", f"must be at most {MOST_PAIRS}")
-    one, other = flat[flat[:, 0] != flat[:, 1]].T
+    item, other = flat[flat[:, 0] != flat[:, 1]].T
     size = len(listed)
-    codes = np.unique(np.concatenate([one * size + other, other * size + one]))
+    codes = np.unique(np.concatenate([item * size + other, other * size + item]))
     return np.stack([codes // size, codes % size])
 
 
 def _pair(given: tuple[Hashable, Hashable], numbered: dict[Hashable, int]) -> tuple[int, int]:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InvalidArgument("neighbours", given, "must be pairs of datasets")
-    one, other = given
-    return _number_of(one, numbered), _number_of(other, numbered)
+    item, other = given
+    return _number_of(item, numbered), _number_of(other, numbered)
 
 
 def _number_of(dataset: Hashable, numbered: dict[Hashable, int]) -> int:
@@ -570,13 +573,13 @@ def _values(value: SpaceValues, listed: tuple[Hashable, ...]) -> list[Fraction]:
     function = cast("OwnFunction", value.get if isinstance(value, Mapping) else value)
     if not callable(function):
         raise InvalidArgument("value", type(value), "must be a function of a dataset, or a mapping of datasets")
-    found = []
+    results = []
     for dataset in listed:
         number = number_of(function, dataset)
         if number is None:
             raise InvalidArgument("value", dataset, "must be a finite number for every dataset, and this has none")
-        found.append(number)
-    return found
+        results.append(number)
+    return results
 
 
 def _placed(values: list[Fraction], step: Number | None) -> tuple[NDArray[np.int64], Grid]:
@@ -586,9 +589,9 @@ def _placed(values: list[Fraction], step: Number | None) -> tuple[NDArray[np.int
         if size <= 0:
             raise InvalidArgument("step", step, "must be a positive number")
     else:
-        values = [_as_printed(one) for one in values]
+        values = [_as_printed(value) for value in values]
         size = _common_step(values)
-    steps = [math.floor(one / size + Fraction(1, 2)) for one in values]
+    steps = [math.floor(value / size + Fraction(1, 2)) for value in values]
     low, high = min(steps), max(steps)
     if max(abs(low), abs(high)) > MOST_STEPS:
         raise InvalidArgument("step", step, "must be larger: values must have at most 2**52 steps")
@@ -605,6 +608,6 @@ def _as_printed(number: Fraction) -> Fraction:
 
 def _common_step(values: list[Fraction]) -> Fraction:
     """The largest number of which all are multiples; 1 where all are 0."""
-    denominator = math.lcm(*(one.denominator for one in values))
-    numerator = math.gcd(*(int(one * denominator) for one in values))
+    denominator = math.lcm(*(value.denominator for value in values))
+    numerator = math.gcd(*(int(value * denominator) for value in values))
     return Fraction(numerator, denominator) if numerator else Fraction(1)

@@ -33,10 +33,10 @@ def page() -> str:
 
 
 def _section(group: str) -> str:
-    listed = [one for one in entries().values() if (one.menu.group if one.menu else "") == group]
+    listed = [entry for entry in entries().values() if (entry.menu.group if entry.menu else "") == group]
     if not listed:
         return ""
-    lines = [_line(one) for one in sorted(listed, key=lambda one: one.name)]
+    lines = [_line(candidate) for candidate in sorted(listed, key=lambda candidate: candidate.name)]
     return TABLE.format(group=group or "Elsewhere", lines="\n".join(lines))
 
 
@@ -47,7 +47,7 @@ def _line(entry: QueryEntry) -> str:
         calls += f", `dt.{entry.function}()`"
     if entry.proof:
         meaning += f" [Proof](../proofs/{entry.proof}.md)"
-    functions = ", ".join(dict.fromkeys(f"`{entry.form(one)}`" for one in entry.functions))
+    functions = ", ".join(dict.fromkeys(f"`{entry.form(function)}`" for function in entry.functions))
     asked = "tables" if entry.of in OF_TABLES and entry.of != "column" else entry.of
     return f"| `{entry.name}` | {meaning} | {calls} | {functions} | {asked} | {_fields(entry)} |"
 

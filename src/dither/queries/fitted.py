@@ -170,7 +170,7 @@ class FittedPlan(Plan[Ordered]):
         """Refuse now what would be refused later: every plan within bounds that may be drawn is like one of these."""
         for below in (0, limit(LOWEST), limit(0)):
             self.bounded(Bracket.of(0.0, Fraction(below), limit(1)).grid)
-        spent = self.fitted.composition.epsilon + sum((one.loss.exact_epsilon for one in self._parts), Fraction(0))
+        spent = self.fitted.composition.epsilon + sum((part.loss.exact_epsilon for part in self._parts), Fraction(0))
         if spent > self.asked.exact_epsilon:
             raise RuntimeError("the parts of a plan cost more than the whole")
 
@@ -185,11 +185,11 @@ class FittedPlan(Plan[Ordered]):
 
     @property
     def _parts(self) -> list[Plan[Column]]:
-        return [self.typical, *(one for one in (self.size, self.beyond) if one is not None)]
+        return [self.typical, *(item for item in (self.size, self.beyond) if item is not None)]
 
     @property
     def loss(self) -> Loss:
-        parts = [*self.fitted.losses, *(one.loss for one in self._parts)]
+        parts = [*self.fitted.losses, *(item.loss for item in self._parts)]
         stated = parts[0].concentrated
         for part in parts[1:]:
             stated = stated + part.concentrated

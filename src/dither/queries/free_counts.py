@@ -41,7 +41,7 @@ class FreeCountPlan(Plan[tuple[int, ...]]):
 
     def run(self, records: tuple[int, ...]) -> Result:
         """``records``: the released counts of the bins, which are public."""
-        kept = sum(count for count, one in zip(records, self.chosen, strict=True) if one)
+        kept = sum(count for count, choice in zip(records, self.chosen, strict=True) if choice)
         if self.records is not None and self.terms < sum(self.chosen):
             kept = self.records - (sum(records) - kept)
         if self.missed is None or self.scale is None:
@@ -73,7 +73,7 @@ def free_count(
     if records is not None:
         whole("records", records, least=1, most=MOST_RECORDS)
     chosen = _chosen(of, release.labels)
-    named = [label for label, one in zip(release.labels, chosen, strict=True) if one]
+    named = [label for label, choice in zip(release.labels, chosen, strict=True) if choice]
     few = f"{len(named)} bins" if len(named) > 3 else ", ".join(named) or "no bin"
     return FreeCountPlan(
         label=f"count of {few}, from {release.query}",
@@ -91,10 +91,10 @@ def _chosen(of: BinChoice, labels: tuple[str, ...]) -> tuple[bool, ...]:
     if callable(of):
         return tuple(bool(of(label)) for label in labels)
     listed = (of,) if isinstance(of, str) else tuple(of) if hasattr(of, "__iter__") else (of,)
-    for one in listed:
-        if one not in labels:
+    for candidate in listed:
+        if candidate not in labels:
             raise InvalidArgument(
-                "of", one, f"must be bins of the histogram, or a function of a bin: {', '.join(labels[:9])}"
+                "of", candidate, f"must be bins of the histogram, or a function of a bin: {', '.join(labels[:9])}"
             )
     return tuple(label in listed for label in labels)
 

@@ -66,14 +66,14 @@ class _Pair(Matrix[V_co, B_co]):
         return super().grids(shape)
 
     def bound(self, schema: Schema) -> Query:
-        found = super().bound(schema)
-        if len(found.used) != 2:
-            raise InvalidArgument("columns", list(found.used)[:9], "must be two columns: name them")
-        return found
+        result = super().bound(schema)
+        if len(result.used) != 2:
+            raise InvalidArgument("columns", list(result.used)[:9], "must be two columns: name them")
+        return result
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         grids = tuple(schema.measured(name).grid for name in self.used)
-        known = {one.name: getattr(shape, one.name) for one in dataclasses.fields(Shape)}
+        known = {item.name: getattr(shape, item.name) for item in dataclasses.fields(Shape)}
         return MatrixShape(**{**known, "columns": 2, "names": self.used}, declared=grids)
 
     def missing_in(self, schema: Schema) -> Missing:
@@ -117,14 +117,14 @@ class PairCovariance(_Pair[float, Interval]):
             raise InvalidArgument("ddof", self.ddof, "must be 0 or 1")
 
     def resolve(self, shape: Shape) -> CrossProduct:
-        (one, other), n = self.grids(shape), shape.records
+        (item, other), n = self.grids(shape), shape.records
         if shape.private:
             raise not_proved(self.name)
         if n <= self.ddof:
             raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")
         # The largest value has half of the records at either end of both.
-        most = (one.ends[1] - one.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
-        return CrossProduct(n, one, other, Grid(one.step * other.step / (n * (n - self.ddof)), -most, most))
+        most = (item.ends[1] - item.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
+        return CrossProduct(n, item, other, Grid(item.step * other.step / (n * (n - self.ddof)), -most, most))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _OfMoments(_Pair[V_co, B_co]):
     def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
         if not self.drops_with(mechanism):
             return ()
-        return self.used or tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
+        return self.used or tuple(name for name, column in schema.columns.items() if isinstance(column, Measured))
 
     def resolve(self, shape: Shape) -> Moments:
         y, x = self.grids(shape)
@@ -263,25 +263,25 @@ def _cut(number: float, low: float = -1.0, high: float = 1.0) -> float:
     return min(max(number, low), high)
 
 
-def _times(one: Span, other: Span) -> Span:
-    corners = [a * b for a, b in product(one, other)]
+def _times(span: Span, other: Span) -> Span:
+    corners = [a * b for a, b in product(span, other)]
     return min(corners), max(corners)
 
 
-def _square(one: Span) -> Span:
-    low, high = sorted(map(abs, one))
-    return (0.0 if one[0] <= 0.0 <= one[1] else low * low), high * high
+def _square(span: Span) -> Span:
+    low, high = sorted(map(abs, span))
+    return (0.0 if span[0] <= 0.0 <= span[1] else low * low), high * high
 
 
-def _quotient(one: Span, records: Span) -> Span:
+def _quotient(span: Span, records: Span) -> Span:
     """Means that lie in [-1, 1] for a number of records of at least 1."""
-    corners = [a / n for a, n in product(one, records)]
+    corners = [a / n for a, n in product(span, records)]
     return _cut(min(corners)), _cut(max(corners))
 
 
-def _less(one: Span, other: Span, within: Span) -> Span:
+def _less(span: Span, other: Span, within: Span) -> Span:
     """A difference that is known to lie within some range, widened by more than rounding errors."""
-    return _cut(one[0] - other[1] - _ROUNDING, *within), _cut(one[1] - other[0] + _ROUNDING, *within)
+    return _cut(span[0] - other[1] - _ROUNDING, *within), _cut(span[1] - other[0] + _ROUNDING, *within)
 
 
 @query(

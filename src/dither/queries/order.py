@@ -156,7 +156,7 @@ class Quantiles(BoundsOptional[Numbers, Intervals]):
         """The shares, exactly."""
         if isinstance(self.q, (str, bytes)) or not hasattr(self.q, "__iter__"):
             raise InvalidArgument("q", self.q, "must be a list of numbers in [0, 1]")
-        shares = tuple(fraction_of_unit("q", one, closed=True) for one in self.q)
+        shares = tuple(fraction_of_unit("q", item, closed=True) for item in self.q)
         if not shares or not all(low < high for low, high in pairwise(shares)):
             raise InvalidArgument("q", list(self.q), "must be a strictly increasing list of numbers in [0, 1]")
         return shares

@@ -245,11 +245,11 @@ class MetricRelease(OwnFunction[Hashable, None]):
 
     @property
     def _reach(self) -> int:
-        found: int = self.space.reach(max(exact(self.sensitivity, "sensitivity"), Fraction(0)))
-        if found == 0:
+        result: int = self.space.reach(max(exact(self.sensitivity, "sensitivity"), Fraction(0)))
+        if result == 0:
             accepted = "must be at least the least distance between two points"
             raise InvalidArgument("sensitivity", self.sensitivity, accepted)
-        return found
+        return result
 
     def plan(self, facts: Shape, options: Options) -> MetricPlan:  # noqa: ARG002
         options.only_auto("a point of a metric space is drawn", 'mechanism="auto"')
@@ -295,7 +295,7 @@ class VectorPlan(Plan):
         steps = norm_draw([number / self.step for number in true], self.scale / self.step, self.query.measured_in)
         value = tuple(_nearest(self.step * number) for number in steps)
         radius = self.radius
-        return Result(value, None if radius is None else tuple((one - radius, one + radius) for one in value))
+        return Result(value, None if radius is None else tuple((part - radius, part + radius) for part in value))
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class _Vector(OwnFunction[Numbers, Intervals]):
         if isinstance(data, np.ndarray):
             length = len(data) if data.ndim == 1 and data.dtype.kind in "iufbO" else 0
         elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-            length = 0 if all(hasattr(one, "__len__") for one in data) else len(data)
+            length = 0 if all(hasattr(record, "__len__") for record in data) else len(data)
         if not length:
             raise InvalidArgument("value", type(data), "must be one dimension of at least one number")
         return Shape(length, whole=False, nullable=False)
@@ -358,11 +358,11 @@ class _Vector(OwnFunction[Numbers, Intervals]):
 
     def vector(self, data: Anything, dimension: int) -> list[Fraction]:
         """The true vector; where the function fails or gives something else, the public default: private."""
-        found: list[Fraction] | None = result_of(
+        results: list[Fraction] | None = result_of(
             lambda given: _read(given if self.function is None else self.function(given), dimension), data
         )
         fallback = [Fraction(0)] * dimension if self.default is None else _read(self.default, dimension)
-        return found or fallback or [Fraction(0)] * dimension
+        return results or fallback or [Fraction(0)] * dimension
 
 
 @query(

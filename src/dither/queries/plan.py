@@ -217,7 +217,7 @@ class StatisticPlan(Plan[R_contra]):
             return Result(grids.value(answer), None if ends is None else tuple(grids.value(end) for end in ends))
         if all(grid.step == 1 for grid in {id(grid): grid for grid in grids}.values()):
             return Result(answer, ends)  # whole steps are the numbers themselves
-        each = tuple(grid.value(one) for grid, one in zip(grids, answer, strict=True))
+        each = tuple(grid.value(number) for grid, number in zip(grids, answer, strict=True))
         return Result(
             each, None if ends is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, ends, strict=True))
         )
@@ -332,5 +332,5 @@ class DatedPlan(WrappedPlan[R_contra]):
 
     def _dates(self, numbers: Released) -> Released:
         if isinstance(numbers, tuple):
-            return tuple(self._dates(one) for one in numbers)
+            return tuple(self._dates(number) for number in numbers)
         return None if numbers is None else self.displayed(numbers)

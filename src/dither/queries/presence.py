@@ -177,8 +177,8 @@ def shares(counts: Sequence[float], records: int | None) -> tuple[float, ...]:
     >>> shares((5, 3, -1, 2), None)
     (0.3, 0.0, 0.2)
     """
-    total = sum(max(one, 0) for one in counts) if records is None else records
-    return tuple(min(max(one, 0) / total, 1.0) if total else 0.0 for one in counts[1:])
+    total = sum(max(count, 0) for count in counts) if records is None else records
+    return tuple(min(max(count, 0) / total, 1.0) if total else 0.0 for count in counts[1:])
 
 
 def share_ends(intervals: Sequence[tuple[float, float]], records: int | None) -> tuple[tuple[float, float], ...]:
@@ -188,9 +188,9 @@ def share_ends(intervals: Sequence[tuple[float, float]], records: int | None) ->
     (0.2222222222222222, 0.4444444444444444)
     """
     lows, highs = ([max(end, 0) for end in ends] for ends in zip(*intervals, strict=True))
-    found = []
+    results = []
     for low, high in zip(lows[1:], highs[1:], strict=True):
         # A share is largest where its own count is and all others are smallest.
         most, least = (records, records) if records else (low + sum(highs) - high, high + sum(lows) - low)
-        found.append((min(low / most, 1.0) if most else 0.0, min(high / least, 1.0) if least else 0.0))
-    return tuple(found)
+        results.append((min(low / most, 1.0) if most else 0.0, min(high / least, 1.0) if least else 0.0))
+    return tuple(results)

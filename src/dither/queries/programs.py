@@ -156,22 +156,22 @@ class ProgramPlan(Plan["Blocks"]):
     def _answered(self, executor: Executor, records: Blocks) -> Result:
         """Draw, run, aggregate.  Where there is a schedule each of the three ends at a moment that it fixed before."""
         if not isinstance(executor, Scheduled):
-            found = self.procedure.run(executor.run(records.drawn(self.procedure.sampling)))
+            result = self.procedure.run(executor.run(records.drawn(self.procedure.sampling)))
         else:
             begun = time.monotonic()
             blocks = records.drawn(self.procedure.sampling)
             answers = executor.run(blocks, begun=begun, progress=self.query.progress)
             planned = time.monotonic()
-            found = self.procedure.run(answers)
+            result = self.procedure.run(answers)
             wait_until(public_moment(planned, SETTLING))
         if self.procedure.space is not None:
-            (place,) = found.values or (0.0,)  # a draw always ends with a point
+            (place,) = result.values or (0.0,)  # a draw always ends with a point
             return Result(self.procedure.space.point(int(place)))
-        value: Numbers | float | None = found.values
-        interval: Intervals | Interval | None = found.intervals if self.confidence is not None else None
-        if self.query.output == 1 and found.values is not None:
-            value = found.values[0]
-            interval = None if found.intervals is None or interval is None else found.intervals[0]
+        value: Numbers | float | None = result.values
+        interval: Intervals | Interval | None = result.intervals if self.confidence is not None else None
+        if self.query.output == 1 and result.values is not None:
+            value = result.values[0]
+            interval = None if result.intervals is None or interval is None else result.intervals[0]
         return Result(value, interval, getattr(self.procedure.aggregate, "refusal", None) if value is None else None)
 
 
@@ -303,7 +303,7 @@ class Program(Query[Released, Released, Mixed]):
             "slot": self.settings.get("slot"),
             "preload": self.settings.get("preload"),
         }
-        return {name: one for name, one in given.items() if one is not None}
+        return {name: argument for name, argument in given.items() if argument is not None}
 
     @classmethod
     def from_parameters(cls, given: dict[str, Field]) -> Self:
@@ -346,7 +346,7 @@ class Program(Query[Released, Released, Mixed]):
         except ValueError:  # lists of several lengths
             several = True
         given = self.step if several else [self.step] * self.output
-        each = tuple(exact(one, "step") for one in cast("Sequence[AnyNumber]", given))
+        each = tuple(exact(item, "step") for item in cast("Sequence[AnyNumber]", given))
         if len(each) != self.output:
             raise InvalidArgument("step", self.step, f"must be one number, or one for each of the {self.output}")
         return each
@@ -451,15 +451,15 @@ class Program(Query[Released, Released, Mixed]):
             "aggregator": aggregator,
             "sampling": self.sampling,
             **({} if self.answer_space is None else {"space": _space_text(self.answer_space)}),
-            **({} if self.steps is None else {"step": [str(one) for one in self.steps]}),
+            **({} if self.steps is None else {"step": [str(step) for step in self.steps]}),
             "executor": self.executor if isinstance(self.executor, str) else type(self.executor).__name__,
-            "settings": {name: _setting(one) for name, one in sorted(self.settings.items())},
+            "settings": {name: _setting(setting) for name, setting in sorted(self.settings.items())},
             "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),
         }
 
     def stored_0_1_0(self) -> JsonObject:
-        kept = {key: one for key, one in self.stored().items() if key not in ("executor", "settings", "defaults")}
-        return {"kind": "Program", **{"name" if key == "label" else key: one for key, one in kept.items()}}
+        kept = {key: item for key, item in self.stored().items() if key not in ("executor", "settings", "defaults")}
+        return {"kind": "Program", **{"name" if key == "label" else key: item for key, item in kept.items()}}
 
     not_stored_0_1_0 = ("by", "calibration", "noise")
     plain_0_1_0 = True
@@ -484,7 +484,7 @@ class _InMemory:
 
 def _floats(given: Field) -> Field:
     """Numbers, or lists of them, in floats."""
-    return type(given)(_floats(one) for one in given) if isinstance(given, (list, tuple)) else float(given)
+    return type(given)(_floats(argument) for argument in given) if isinstance(given, (list, tuple)) else float(given)
 
 
 def _coded(space: AnswerSpace, numbers: Field) -> Hashable:

@@ -200,9 +200,9 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     def parameters(self) -> dict[str, Field]:
         """The fields that differ from their defaults, as ``queries.wire`` sends them."""
         return {
-            one.name: getattr(self, one.name)
-            for one in dataclass_fields(self)
-            if one.init and not _same(getattr(self, one.name), one.default)
+            item.name: getattr(self, item.name)
+            for item in dataclass_fields(self)
+            if item.init and not _same(getattr(self, item.name), item.default)
         }
 
     @classmethod
@@ -214,16 +214,16 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
 
     def stored(self) -> JsonObject:
         """The fields that differ from their defaults, however they were written: for the ledger (``session.forms``)."""
-        fields = {one.name: one.default for one in dataclass_fields(self) if one.init}
+        fields = {item.name: item.default for item in dataclass_fields(self) if item.init}
         kept = {name: plain(getattr(self, name), exact_number) for name in fields}
-        return {name: one for name, one in kept.items() if one != _plain_default(fields[name])}
+        return {name: item for name, item in kept.items() if item != _plain_default(fields[name])}
 
     def stored_0_1_0(self) -> dict[str, Field]:
         """What version 0.1.0 kept of it: the name of its class and all fields that are something."""
         fields = {
-            one.name: getattr(self, one.name)
-            for one in dataclass_fields(self)
-            if getattr(self, one.name) is not None and one.name not in self.since_0_1_0
+            item.name: getattr(self, item.name)
+            for item in dataclass_fields(self)
+            if getattr(self, item.name) is not None and item.name not in self.since_0_1_0
         }
         return {"kind": entry_of(self).stored_as, **fields}
 

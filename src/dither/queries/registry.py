@@ -62,7 +62,7 @@ class Positional:
 
 def positionals(text: str) -> tuple[Positional, ...]:
     """The fields that a text such as ``"k"`` or ``"q+"`` names."""
-    return tuple(Positional.of(one) for one in text.split())
+    return tuple(Positional.of(part) for part in text.split())
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class QueryEntry:
         missing = [name for name in self.fields if name not in known]
         if missing:
             raise RuntimeError(f"{self.name}: declare parameters={{{missing[0]!r}: ...}} where it registers")
-        return {name: one for name in self.fields if (one := known[name]) is not None}
+        return {name: item for name in self.fields if (item := known[name]) is not None}
 
     @functools.cached_property
     def column_types(self) -> tuple[str, ...]:
@@ -162,16 +162,16 @@ class QueryEntry:
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of its parameters, the column or columns first."""
-        return tuple(one.name for one in dataclass_fields(self.query) if one.init)
+        return tuple(item.name for item in dataclass_fields(self.query) if item.init)
 
     @functools.cached_property
     def needed(self) -> tuple[str, ...]:
         """The parameters without a default."""
         missing = dataclasses.MISSING
         return tuple(
-            one.name
-            for one in dataclass_fields(self.query)
-            if one.init and one.default is missing and one.default_factory is missing
+            item.name
+            for item in dataclass_fields(self.query)
+            if item.init and item.default is missing and item.default_factory is missing
         )
 
     def few_records(self, **fields: Json | Fraction) -> Query:
@@ -186,36 +186,38 @@ class QueryEntry:
     def columns(self) -> tuple[Positional, ...]:
         """The fields that name columns; several of them may be left out, which means all of numbers."""
         counts = {"column": (1, 1), "columns": (0, None)}
-        named = [(name, counts[one.type]) for name, one in self.parameters.items() if one.type in counts]
+        named = [
+            (name, counts[parameter.type]) for name, parameter in self.parameters.items() if parameter.type in counts
+        ]
         return tuple(Positional(name, *count) for name, count in named)
 
     @functools.cached_property
     def settable(self) -> tuple[str, ...]:
         """The parameters that are no columns."""
-        named = {one.field for one in self.columns}
-        return tuple(one for one in self.parameters if one not in named)
+        named = {column.field for column in self.columns}
+        return tuple(parameter for parameter in self.parameters if parameter not in named)
 
     @functools.cached_property
     def declared(self) -> tuple[str, ...]:
         """The fields that a schema fills in: of data without one they are given with the query."""
-        empty = (one.name for one in dataclass_fields(self.query) if one.init and one.default is None)
-        return tuple(one for one in empty if one not in self.parameters)
+        empty = (item.name for item in dataclass_fields(self.query) if item.init and item.default is None)
+        return tuple(item for item in empty if item not in self.parameters)
 
     @functools.cached_property
     def functions(self) -> tuple[Sql, ...]:
         """Its functions of SQL, one of its own name among them."""
         if not self.has("sql"):
             return ()
-        if any(one.function == self.name for one in self.sql):
+        if any(item.function == self.name for item in self.sql):
             return self.sql
-        return (*self.sql, Sql(self.name, " ".join(one for one in self.needed if one in self.settable)))
+        return (*self.sql, Sql(self.name, " ".join(item for item in self.needed if item in self.settable)))
 
     def form(self, function: Sql) -> str:
         """How one of its functions is written."""
         if function.form is not None:
             return function.form
-        numbers = [function.example] if function.example else [str(one) for one in function.numbers]
-        columns = [str(one) for one in self.columns]
+        numbers = [function.example] if function.example else [str(number) for number in function.numbers]
+        columns = [str(column) for column in self.columns]
         if function.within:
             return f"{function.function}({', '.join(numbers)}) WITHIN GROUP (ORDER BY {', '.join(columns)})"
         return f"{function.function}({'*' if function.star else ', '.join([*columns, *numbers])})"
@@ -232,8 +234,8 @@ def released_types(asked: type[Query]) -> tuple[Any, Any]:  # types as values: P
     >>> released_types(entry("median").query)
     (<class 'float'>, tuple[float, float])
     """
-    for one in asked.__mro__:
-        for base in vars(one).get("__orig_bases__", ()):
+    for ancestor in asked.__mro__:
+        for base in vars(ancestor).get("__orig_bases__", ()):
             declared = get_args(base)
             if len(declared) >= 2 and not isinstance(declared[0], TypeVar):
                 return declared[0], declared[1]
@@ -315,23 +317,23 @@ def entries() -> Mapping[str, QueryEntry]:
 
 def proved_columns() -> tuple[QueryEntry, ...]:
     """The statistics of one column that name their proof where they register: audits ask them unasked."""
-    return tuple(one for one in entries().values() if one.of == "column" and one.proof)
+    return tuple(item for item in entries().values() if item.of == "column" and item.proof)
 
 
 def entry(name: str) -> QueryEntry:
     """The query of a public name."""
-    found = entries().get(name)
-    if found is None:
+    result = entries().get(name)
+    if result is None:
         raise InvalidArgument("query", name, f"must be one of {', '.join(entries())}")
-    return found
+    return result
 
 
 def entry_of(asked: object) -> QueryEntry:  # anything: what is no query is refused
     """The entry of a query object."""
-    found = entries().get(getattr(type(asked), "name", ""))
-    if found is None or type(asked) is not found.query:
+    result = entries().get(getattr(type(asked), "name", ""))
+    if result is None or type(asked) is not result.query:
         raise no_query(asked)
-    return found
+    return result
 
 
 def no_query(given: object) -> InvalidArgument:  # anything: what is no query is refused
@@ -340,7 +342,7 @@ def no_query(given: object) -> InvalidArgument:  # anything: what is no query is
         return InvalidArgument(
             "query", given, 'must be a query object such as Median("age"); texts are for session.sql'
         )
-    if isinstance(given, type) and given.__name__ in {one.query.__name__ for one in entries().values()}:
+    if isinstance(given, type) and given.__name__ in {item.query.__name__ for item in entries().values()}:
         name = given.__name__
         return InvalidArgument("query", name, f"is a class: pass a query object such as {name}(...)")
     return InvalidArgument("query", type(given), 'must be a query object such as Median("age")')

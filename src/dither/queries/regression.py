@@ -199,7 +199,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         if self.bounds is not None:
             raise InvalidArgument("bounds", self.bounds, "is declared in the schema: leave it out")
         schema.measured(self.target, "target")
-        names = tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
+        names = tuple(name for name, column in schema.columns.items() if isinstance(column, Measured))
         return replace(self, features=self._chosen(names if self.features is None else tuple(schema.columns)))
 
     @property
@@ -222,10 +222,10 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         if self.method != "ols":
             return None
         declared = [schema.measured(name, "features") for name in self.used]
-        for name, one in zip(self.used, declared, strict=True):
-            if not one.is_bounded or one.type_name == "date":
+        for name, declaration in zip(self.used, declared, strict=True):
+            if not declaration.is_bounded or declaration.type_name == "date":
                 raise InvalidArgument("features", name, 'must be numbers with declared bounds for method="ols"')
-        return tuple(one.grid for one in declared)
+        return tuple(declaration.grid for declaration in declared)
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[RegressionRecords]:  # noqa: ARG002
         rows = records.floats(self.used)

@@ -95,7 +95,7 @@ class TableRecords:
         _check_rows(table.num_rows, self._expected_rows)
         pa, declared = arrow(), here.schema.columns
         read = [as_declared(pa, table.column(place), declared[name]) for place, name in enumerate(columns)]
-        rows = np.column_stack([_numbers(one) for one in read])
+        rows = np.column_stack([_numbers(column) for column in read])
         rows[np.asarray(table.column(len(columns)).to_numpy()) == 1] = np.nan
         return rows
 
@@ -114,11 +114,13 @@ class TableRecords:
         grids = [here.schema.measured(name).grid for name in columns]
         totals = [ColumnSums.of_nothing(len(columns)) for _ in here.groups]
         for batch in here.engine.stream(*here.grouped_tuples(columns)):
-            group, *read = (np.asarray(one.to_numpy(zero_copy_only=False)).astype(np.int64) for one in batch.columns)
+            group, *read = (
+                np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64) for column in batch.columns
+            )
             order = np.argsort(group, kind="stable")
-            found, starts = np.unique(group[order], return_index=True)
-            for index, rows in zip(found, np.split(order, starts[1:]) if len(found) else (), strict=True):
-                pair = [Column(one[rows], grid) for one, grid in zip(read, grids, strict=True)]
+            result, starts = np.unique(group[order], return_index=True)
+            for index, rows in zip(result, np.split(order, starts[1:]) if len(result) else (), strict=True):
+                pair = [Column(column[rows], grid) for column, grid in zip(read, grids, strict=True)]
                 totals[index] += ColumnSums.of(Table(pair))
         if self._expected_rows is not None:
             _check_rows(totals[0].records, self._expected_rows)
@@ -151,7 +153,7 @@ def declared_rows(
 
 
 def _streamed(engine: Engine, query: exp.Select, kinds: list[str]) -> ArrowTable:
-    streamed = arrow_schema([one.alias_or_name for one in query.selects], kinds)
+    streamed = arrow_schema([selected.alias_or_name for selected in query.selects], kinds)
     return arrow().Table.from_batches(engine.stream(query, kinds), streamed)
 
 
@@ -165,8 +167,8 @@ def _tuples(
     return Selection(engine, schema, predicate, secret=secrets.token_hex(16)).tuples(columns)
 
 
-def _check_rows(found: int, expected: int | None) -> None:
-    if expected is not None and found != expected:
+def _check_rows(result: int, expected: int | None) -> None:
+    if expected is not None and result != expected:
         raise SourceFailed(
             f"the source does not have the {expected} rows that its schema declares: correct rows in the schema, "
             "or make it private; what was charged stays charged"
@@ -202,9 +204,9 @@ def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> Arr
             built[name] = pa.array(200.0 * spread - 100.0)
         elif isinstance(kind, Measured):
             low, high = (int(end) for end in kind.grid.ends)
-            steps = np.array([low + round(float(one) * (high - low)) for one in spread])
+            steps = np.array([low + round(float(item) * (high - low)) for item in spread])
             built[name] = as_declared(pa, pa.array(steps), kind)
         else:
             values = getattr(kind, "values", None) or ("a", "b")
-            built[name] = pa.array([values[int(one * len(values))] for one in spread], pa.string())
+            built[name] = pa.array([values[int(item * len(values))] for item in spread], pa.string())
     return pa.table(built)

@@ -91,11 +91,11 @@ class UnboundedPlan(Plan[Ordered]):
 
     def run(self, records: Ordered) -> Result:
         answer = self.procedure.run(records, self.miss)
-        found = answer.found
-        wanted = self.miss is not None and found.low is not None and found.high is not None
+        result = answer.found
+        wanted = self.miss is not None and result.low is not None and result.high is not None
         return Result(
-            None if found.value is None else released_float(found.value),
-            (released_float(found.low), released_float(found.high)) if wanted else None,  # type: ignore[arg-type]
+            None if result.value is None else released_float(result.value),
+            (released_float(result.low), released_float(result.high)) if wanted else None,  # type: ignore[arg-type]
             answer.refused_at,
         )
 
@@ -282,8 +282,10 @@ def _whole_column(records: TableRecords, query: Scale | BoundsOptional[V_co, B_c
 
 def declared_missing(schema: Schema, columns: Sequence[str]) -> Missing:
     """What missing values of these columns count as: one number, or one for each."""
-    measured = [one for name in columns if isinstance(one := schema.columns[name], Measured)]
-    each = tuple(one.grid.value(one.missing) if one.is_bounded else one.missing_value for one in measured)
+    measured = [item for name in columns if isinstance(item := schema.columns[name], Measured)]
+    each = tuple(
+        column.grid.value(column.missing) if column.is_bounded else column.missing_value for column in measured
+    )
     return None if not each else each[0] if len(set(each)) == 1 else each
 
 

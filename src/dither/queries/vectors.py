@@ -185,8 +185,8 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             # A whole number is the category that is written like it: 4 is "4".
             place = {**{str(name): index for name, index in place.items()}, **place}
             values, others = entries_listed(data), len(self.bin_labels) - 1
-            found = np.fromiter((_place(place, value, others) for value in values), dtype=np.int64, count=len(values))
-            return Column(found, self._bins)
+            result = np.fromiter((_place(place, value, others) for value in values), dtype=np.int64, count=len(values))
+            return Column(result, self._bins)
         edges = np.array(self._edges)
         array = as_array(data)
         real = array.astype(np.float64)
@@ -324,7 +324,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
         for name in _DECLARED:
             if getattr(self, name) is not None:
                 raise InvalidArgument(name, getattr(self, name), "is declared in the schema: leave it out")
-        columns = self.columns or tuple(name for name, one in schema.columns.items() if isinstance(one, Measured))
+        columns = self.columns or tuple(name for name, column in schema.columns.items() if isinstance(column, Measured))
         for name in columns:
             if schema.measured(name, "columns").type_name == "date":
                 raise InvalidArgument("columns", name, "must be columns of numbers")
@@ -346,7 +346,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
 
     def missing_in(self, schema: Schema) -> Missing:
         declared = [schema.measured(name) for name in self.used]
-        each = tuple(one.grid.value(one.missing) for one in declared)
+        each = tuple(declaration.grid.value(declaration.missing) for declaration in declared)
         return each[0] if len(set(each)) == 1 else each
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
@@ -439,10 +439,10 @@ class Covariance(Matrix[Numbers, Intervals]):
             raise not_proved(self.name)
         grids, n = self.grids(shape), shape.records
         answers, labels, names = [], [], self._labels(shape)
-        for j, one in enumerate(grids):
+        for j, grid in enumerate(grids):
             for k in range(j, len(grids)):
                 other = grids[k]
-                most = (one.ends[1] - one.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
-                answers.append(Grid(one.step * other.step / n**2, 0 if j == k else -most, most))
+                most = (grid.ends[1] - grid.ends[0]) * (other.ends[1] - other.ends[0]) * (n // 2) * (n - n // 2)
+                answers.append(Grid(grid.step * other.step / n**2, 0 if j == k else -most, most))
                 labels.append(f"{names[j]}, {names[k]}")
         return CrossProducts(n, grids, tuple(answers), tuple(labels))

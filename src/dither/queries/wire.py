@@ -26,12 +26,12 @@ OF_TABLES: tuple[SourceType, ...] = ("column", "columns", "table")
 
 def served() -> Mapping[str, QueryEntry]:
     """The queries that servers answer, by their public names."""
-    return {name: one for name, one in entries().items() if one.has("http")}
+    return {name: entry for name, entry in entries().items() if entry.has("http")}
 
 
 def served_of(*sources: SourceType) -> tuple[str, ...]:
     """The names of the queries that servers answer about sources of these types."""
-    return tuple(name for name, one in served().items() if one.of in sources)
+    return tuple(name for name, item in served().items() if item.of in sources)
 
 
 def to_json(query: Query) -> dict[str, Json]:
@@ -39,7 +39,7 @@ def to_json(query: Query) -> dict[str, Json]:
     entry = entry_of(query)
     if not entry.has("client"):
         raise InvalidArgument("query", entry.name, f"{entry.without['client']}: ask it here")
-    given = {name: plain(one, finite_number) for name, one in query.parameters().items()}
+    given = {name: plain(parameter, finite_number) for name, parameter in query.parameters().items()}
     unknown = [name for name in given if name not in entry.parameters]
     if unknown:
         raise InvalidArgument(
@@ -68,7 +68,7 @@ def query_type() -> Any:  # type forms of pydantic
     """The type of queries in JSON for models (``dither.borders``), read into query objects."""
     from dither import borders
 
-    models = {name: _model(one) for name, one in served().items()}
+    models = {name: _model(item) for name, item in served().items()}
 
     def sentence(given: Given) -> str:
         return f"must be one of {', '.join(sorted(models))}{suggested(given, models)}"
@@ -82,15 +82,17 @@ def _model(entry: QueryEntry) -> type[Model]:
 
     needed = required(entry)
     fields: dict[str, Any] = {  # type forms of pydantic
-        name: (one.accepts(), ...) if name in needed else (one.accepts() | None, None)
-        for name, one in entry.parameters.items()
+        name: (parameter.accepts(), ...) if name in needed else (parameter.accepts() | None, None)
+        for name, parameter in entry.parameters.items()
     }
     return borders.model(entry.query.__name__, kind=(borders.choice(entry.name), ...), **fields)
 
 
 def _query(model: Any) -> Query:  # of a model that was made here, with a field for each parameter
     given = {name: getattr(model, name) for name in served()[model.kind].parameters}
-    return served()[model.kind].query.from_parameters({name: one for name, one in given.items() if one is not None})
+    return served()[model.kind].query.from_parameters(
+        {name: argument for name, argument in given.items() if argument is not None}
+    )
 
 
 def required(entry: QueryEntry) -> tuple[str, ...]:
@@ -101,8 +103,8 @@ def required(entry: QueryEntry) -> tuple[str, ...]:
 @functools.cache
 def catalogue() -> list[dict[str, Json]]:
     """Everything that a form needs to offer the queries: names, labels, groups, fields, columns, SQL."""
-    offered = [one for one in served().values() if one.menu is not None]
-    return [_described(one) for one in sorted(offered, key=_place)]
+    offered = [item for item in served().values() if item.menu is not None]
+    return [_described(item) for item in sorted(offered, key=_place)]
 
 
 def _place(entry: QueryEntry) -> tuple[int, int, str]:
@@ -122,35 +124,35 @@ def _described(entry: QueryEntry) -> dict[str, Json]:
         "help": (entry.query.__doc__ or "").strip().split("\n")[0],
         "of": entry.of,
         "columns": list(entry.column_types),
-        "named": [one.field for one in entry.columns],
+        "named": [column.field for column in entry.columns],
         "fields": [
             {
                 "name": name,
-                "type": one.type,
-                "label": one.label,
-                "help": one.help,
+                "type": parameter.type,
+                "label": parameter.label,
+                "help": parameter.help,
                 "required": name in needed,
-                "advanced": one.is_advanced,
+                "advanced": parameter.is_advanced,
                 "default": plain(default_of(entry, name)),
-                "example": one.example,
-                **one.facts(),
+                "example": parameter.example,
+                **parameter.facts(),
             }
-            for name, one in entry.parameters.items()
+            for name, parameter in entry.parameters.items()
         ],
         "sql": [
             {
-                "function": one.function,
-                "arguments": one.arguments,
-                "fixed": plain(one.fixed),
-                "star": one.star,
-                "within": one.within,
+                "function": function.function,
+                "arguments": function.arguments,
+                "fixed": plain(function.fixed),
+                "star": function.star,
+                "within": function.within,
             }
-            for one in entry.functions
+            for function in entry.functions
         ],
     }
 
 
 def default_of(entry: QueryEntry, name: str) -> Field:
     """The default of a field; None if it has none."""
-    found = [one.default for one in dataclass_fields(entry.query) if one.name == name]
-    return found[0] if found and found[0] is not dataclasses.MISSING else None
+    results = [field.default for field in dataclass_fields(entry.query) if field.name == name]
+    return results[0] if results and results[0] is not dataclasses.MISSING else None

@@ -111,7 +111,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
             raise InvalidArgument("family", self.family, accepted)
         if not isinstance(self.family, str):
             listed = tuple(self.family) if hasattr(self.family, "__iter__") else ()
-            if not listed or not all(callable(one) for one in listed):
+            if not listed or not all(callable(candidate) for candidate in listed):
                 raise InvalidArgument("family", type(self.family), "must be a name or a list of functions of a bin")
             object.__setattr__(self, "family", listed)
         if not isinstance(self.joint, bool):
@@ -150,10 +150,10 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         """Of a family of one column: for each query, which bins of its domain it counts."""
         bins = range(len(self._declared_bins.bin_labels))
         if isinstance(self.family, tuple):
-            return tuple(tuple(bool(one(value)) for value in self._values) for one in self.family)
+            return tuple(tuple(bool(member(value)) for value in self._values) for member in self.family)
         if self.family == "points":
-            return tuple(tuple(place == one for place in bins) for one in bins)
-        return tuple(tuple(place <= one for place in bins) for one in bins)
+            return tuple(tuple(place == item for place in bins) for item in bins)
+        return tuple(tuple(place <= item for place in bins) for item in bins)
 
     @property
     def _declared_bins(self) -> Histogram:
@@ -186,7 +186,9 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
                 return attribute_means(shape.columns), names
             chosen = conjunctions(shape.columns, width=self.width)
             _check_size(chosen)
-            asked = (" and ".join(f"{names[j]}={bit}" for j, bit in one.items()) or "all" for one in chosen.labels())
+            asked = (
+                " and ".join(f"{names[j]}={bit}" for j, bit in label.items()) or "all" for label in chosen.labels()
+            )
             return chosen, tuple(asked)
         bins = self._declared_bins
         labels = bins.bin_labels
@@ -198,9 +200,9 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         if self.family == "points":
             return points(labels), labels
         if self.edges is None:
-            return thresholds(labels), tuple(f"up to {one}" for one in labels)
-        *ends, last = (one.rpartition(" to ")[2] for one in labels)
-        return thresholds(labels), (*(f"below {one}" for one in ends), f"up to {last}")
+            return thresholds(labels), tuple(f"up to {label}" for label in labels)
+        *ends, last = (label.rpartition(" to ")[2] for label in labels)
+        return thresholds(labels), (*(f"below {end}" for end in ends), f"up to {last}")
 
     def grids(self, shape: Shape) -> tuple[Grid, ...]:
         """A grid for each column of bits; public."""
@@ -221,7 +223,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
     def read(self, data: Columns | EntriesData, shape: Shape) -> Table | Column | CategoryEntries:
         if self._of_bits:
             columns = columns_of(only_columns(data, self.columns), read=truths)
-            return Table([read_bits(one) for one in columns])
+            return Table([read_bits(column) for column in columns])
         return self._bins.read(self._one_column(data), shape)
 
     def drops_with(self, mechanism: MechanismChoice) -> bool:
@@ -242,7 +244,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
 
     def bound(self, schema: Schema) -> Query:
         if self._of_bits:
-            bits = tuple(name for name, one in schema.columns.items() if isinstance(one, Boolean))
+            bits = tuple(name for name, column in schema.columns.items() if isinstance(column, Boolean))
             columns = self.columns or bits
             for name in columns:
                 declared = schema.column(name, "columns")
@@ -294,7 +296,7 @@ class CountingQueries(StatisticQuery[Counts, CountIntervals, Columns | EntriesDa
         asked = dataclasses.replace(self, family="points") if isinstance(self.family, tuple) else self
         kept = super(CountingQueries, asked).stored()
         if isinstance(self.family, tuple):
-            kept["family"] = [[int(bool(one(value))) for value in self._values] for one in self.family]
+            kept["family"] = [[int(bool(member(value))) for value in self._values] for member in self.family]
         return kept | ({} if self.categories is None else {"categories": list(self._bins.names)})
 
     def stored_0_1_0(self) -> JsonObject:

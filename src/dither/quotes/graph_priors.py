@@ -113,23 +113,26 @@ class DegreeSequence(GraphPrior):
         listed = tuple(given)
         if not 1 <= len(listed) <= MOST_DEGREES:
             raise InvalidArgument("degrees", f"<{len(listed)} entries>", accepted)
-        if not all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0 for one in listed):
+        if not all(
+            isinstance(candidate, (int, np.integer)) and not isinstance(candidate, bool) and candidate >= 0
+            for candidate in listed
+        ):
             raise InvalidArgument("degrees", list(listed[:9]), accepted)
-        object.__setattr__(self, "degrees", tuple(int(one) for one in listed))
+        object.__setattr__(self, "degrees", tuple(int(candidate) for candidate in listed))
 
     def __repr__(self) -> str:
         return f"DegreeSequence(<{len(self.degrees):,} degrees>)"
 
     def _of(self, vertices: int) -> NDArray[np.int64]:
         """A degree for each vertex, at most that of a vertex that is joined to all others."""
-        ordered = np.sort(np.array([min(one, vertices - 1) for one in self.degrees], dtype=np.int64))
+        ordered = np.sort(np.array([min(degree, vertices - 1) for degree in self.degrees], dtype=np.int64))
         if len(ordered) == vertices:
             return ordered
         places = ((np.arange(vertices) + 0.5) * len(ordered) / vertices).astype(np.int64)
         return ordered[places]
 
     def expected_edges(self, vertices: int) -> float:
-        ordered = [min(one, vertices - 1) for one in self.degrees]
+        ordered = [min(degree, vertices - 1) for degree in self.degrees]
         return sum(ordered) / len(ordered) * vertices / 2.0
 
     def pairs(self, vertices: int, number: int) -> NDArray[np.int64]:
@@ -148,5 +151,5 @@ GRAPH_PRIORS: tuple[type[ErdosRenyi | DegreeSequence], ...] = (ErdosRenyi, Degre
 def declared_graph_prior(payload: Mapping[str, Json]) -> GraphPrior:
     """The prior that plain values describe: its distribution (``kind``) and its parameters."""
     given = {key: value for key, value in payload.items() if key != "kind"}
-    built: GraphPrior = {one.distribution: one for one in GRAPH_PRIORS}[str(payload["kind"])](**given)  # type: ignore[arg-type]
+    built: GraphPrior = {item.distribution: item for item in GRAPH_PRIORS}[str(payload["kind"])](**given)  # type: ignore[arg-type]
     return built

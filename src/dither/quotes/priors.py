@@ -129,7 +129,7 @@ class PublicSample(Prior):
 
     def __init__(self, values: Column | Listed[date]) -> None:
         if isinstance(values, (list, tuple)) and values and isinstance(values[0], date):
-            values = [day_number(one, "values") for one in values]
+            values = [day_number(value, "values") for value in values]
         array = as_array(values, "values")
         real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
         if not np.isfinite(real).all() or len(real) < 2:
@@ -159,10 +159,10 @@ _NAMED: dict[str, tuple[Callable[..., Prior | GraphPrior], tuple[str, ...]]] = {
 def parse_prior(text: str) -> Prior | GraphPrior:
     """A prior as people type it: ``lognormal:70000:0.8``, of a graph ``erdos_renyi:0.01``."""
     name, *numbers = text.split(":")
-    forms = ", ".join(":".join((one, *wanted)) for one, (_, wanted) in _NAMED.items())
+    forms = ", ".join(":".join((key, *wanted)) for key, (_, wanted) in _NAMED.items())
     if name not in _NAMED or len(numbers) != len(_NAMED[name][1]):
         raise InvalidArgument("prior", text, f"must be one of {forms}")
-    return _NAMED[name][0](*(_typed(one, forms, text) for one in numbers))
+    return _NAMED[name][0](*(_typed(number, forms, text) for number in numbers))
 
 
 def _typed(text: str, forms: str, whole: str) -> float:
@@ -181,10 +181,10 @@ def read_sample(path: Path) -> PublicSample:
 
 def read_degrees(path: Path) -> DegreeSequence:
     """Public degrees from a text file with one a line; lines that are no numbers are left out."""
-    found = _numbers_in(path)
-    if not all(one.is_integer() for one in found):
+    numbers = _numbers_in(path)
+    if not all(result.is_integer() for result in numbers):
         raise InvalidArgument("prior_sample", str(path), "must be a file of degrees, whole numbers, for a graph")
-    return DegreeSequence([int(one) for one in found])
+    return DegreeSequence([int(result) for result in numbers])
 
 
 def _numbers_in(path: Path) -> list[float]:
@@ -192,15 +192,15 @@ def _numbers_in(path: Path) -> list[float]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidData(f"prior sample: {path} cannot be read ({type(error).__name__})") from None
-    found = []
+    results = []
     for line in lines:
         try:
-            found.append(float(line.strip().strip(",;")))
+            results.append(float(line.strip().strip(",;")))
         except ValueError:
             continue
-    if len(found) < 2:
+    if len(results) < 2:
         raise InvalidArgument("prior_sample", str(path), "must be a file with at least two numbers, one a line")
-    return found
+    return results
 
 
 def declared_prior(payload: Mapping[str, Any]) -> Prior:  # checked by who reads a schema
@@ -209,7 +209,7 @@ def declared_prior(payload: Mapping[str, Any]) -> Prior:  # checked by who reads
     >>> declared_prior({"kind": "uniform", "low": 0, "high": 9})
     Uniform(low=0, high=9)
     """
-    distributions = {one.distribution: one for one in (Lognormal, Normal, Uniform, Exponential)}
+    distributions = {item.distribution: item for item in (Lognormal, Normal, Uniform, Exponential)}
     return distributions[payload["kind"]](**{key: value for key, value in payload.items() if key != "kind"})
 
 
@@ -220,7 +220,7 @@ def prior_of(given: Prior | Mapping[str, Prior] | None, column: str | None, colu
     accepted = "must be Lognormal, Normal, Uniform, Exponential, PublicSample, or a mapping of columns to them"
     if isinstance(given, GraphPrior):
         raise InvalidArgument("prior", given, f"is for graphs; of a table it {accepted}")
-    if not isinstance(given, dict) or not all(isinstance(one, Prior) for one in given.values()):
+    if not isinstance(given, dict) or not all(isinstance(argument, Prior) for argument in given.values()):
         raise InvalidArgument("prior", given, accepted)
     for name in given:
         if name not in columns:

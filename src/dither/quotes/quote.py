@@ -137,26 +137,26 @@ class Quote:
         confidence: what the quote was asked with.  Servers of version 0.1.0 call the mechanism ``calibration``.
         """
         several = ("expected_error", "bound", "labels", "assumptions")
-        found: dict[str, Any] = {name: with_infinities(payload.get(name)) for name in several}  # JSON
-        found["half_width"] = with_infinities(payload.get("bar"))
-        found |= {name: tuple(one) for name, one in found.items() if isinstance(one, list)}
+        results: dict[str, Any] = {name: with_infinities(payload.get(name)) for name in several}  # JSON
+        results["half_width"] = with_infinities(payload.get("bar"))
+        results |= {name: tuple(result) for name, result in results.items() if isinstance(result, list)}
         compared = with_infinities(payload.get("alternatives") or {})
         level, known = payload["confidence"], ("prior", "rows", "blocks", "seconds", "derived_from", "floor")
         return cls(
             query=payload["query"],
             loss=Loss.from_fields(payload),
-            expected_error=found["expected_error"],
-            bound=found["bound"],
-            labels=found["labels"],
-            assumptions=found["assumptions"] or (),
-            half_width=found["half_width"],
+            expected_error=results["expected_error"],
+            bound=results["bound"],
+            labels=results["labels"],
+            assumptions=results["assumptions"] or (),
+            half_width=results["half_width"],
             confidence=confidence if level is None else level,
             mechanism=payload.get("mechanism") or payload["calibration"],
             noise=payload["noise"],
             kind=payload.get("kind") or UNKNOWN,
             attained=payload.get("attained", False),
             groups=payload.get("groups", 1),
-            alternatives={name: tuple(one) if isinstance(one, list) else one for name, one in compared.items()},
+            alternatives={name: tuple(item) if isinstance(item, list) else item for name, item in compared.items()},
             **{name: payload.get(name) for name in known},
         )
 
@@ -164,10 +164,10 @@ class Quote:
         many = (
             " in each group" if self.groups is None else f" in each of {self.groups} groups" if self.groups > 1 else ""
         )
-        assumed = "".join(f"; {one}" for one in self.assumptions)
+        assumed = "".join(f"; {assumption}" for assumption in self.assumptions)
         if self.kind == UNKNOWN:
             return f"{self.query}{many} for {self.loss} ({self.meaning}{assumed}; {self.mechanism})"
-        error, bound = (_formatted(_each(one)) for one in (self.expected_error, self.bound))
+        error, bound = (_formatted(_each(item)) for item in (self.expected_error, self.bound))
         width = "" if self.half_width is None else f", interval about ± {_formatted(_each(self.half_width))}"
         floor = "" if self.floor is None else f", floor {_formatted((self.floor,))}"
         return (
@@ -187,14 +187,14 @@ class Quotes(list[Quote]):
 
     def __init__(self, quotes: Iterable[Quote]) -> None:
         super().__init__(quotes)
-        self.loss = sum((one.loss for one in self), Loss(0.0))
+        self.loss = sum((member.loss for member in self), Loss(0.0))
 
     def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
-        return {"epsilon": self.loss.epsilon, "delta": self.loss.delta, "quotes": [one.to_dict() for one in self]}
+        return {"epsilon": self.loss.epsilon, "delta": self.loss.delta, "quotes": [member.to_dict() for member in self]}
 
     def __repr__(self) -> str:
-        listed = "\n".join(f"  {one!r}" for one in self)
+        listed = "\n".join(f"  {member!r}" for member in self)
         return f"<Quotes, {self.loss} for all {len(self)}:\n{listed}\n>"
 
 
@@ -266,8 +266,8 @@ def floor_on(prepared: Prepared[Data], samples: Sequence[Data]) -> float | None:
     statistic = prepared.statistic.single
     if statistic is None:
         return None
-    steps = [exact_local_sensitivity(statistic, one) for one in samples]
-    known = [one for one in steps if one is not None]
+    steps = [exact_local_sensitivity(statistic, sample) for sample in samples]
+    known = [step for step in steps if step is not None]
     if len(known) < len(samples):
         return None
     return float(statistic.answers.step) * math.fsum(known) / len(known) * floor_share(prepared.loss)
@@ -301,5 +301,5 @@ def _each(value: Figure) -> tuple[float, ...]:
 
 
 def _formatted(values: tuple[float, ...]) -> str:
-    few = ", ".join(f"{one:,.4g}" if abs(one) < 1000 else f"{one:,.0f}" for one in values[:4])
+    few = ", ".join(f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}" for value in values[:4])
     return few if len(values) == 1 else f"[{few}{', ...' if len(values) > 4 else ''}]"

@@ -63,11 +63,11 @@ def view(*, executable: Path | None = None, visible: Sequence[Path] = ()) -> Fil
             links.append((str(Path(name).readlink()), name))
         elif Path(name).is_dir():
             paths.append(name)
-    paths += [one for one in ("/etc/ld.so.cache",) if Path(one).exists()]
+    paths += [item for item in ("/etc/ld.so.cache",) if Path(item).exists()]
     if executable is not None and Path("/etc/alternatives").is_dir():
         paths.append("/etc/alternatives")
     paths += _python_paths()
-    paths += [str(one.resolve()) for one in visible]
+    paths += [str(item.resolve()) for item in visible]
     binds = [(path, path) for path in _without_nested(paths)]
     binds += [(str(Path(__file__).with_name(Path(name).name)), name) for name in (INSIDE, FROZEN)]
     if executable is not None:

@@ -239,10 +239,10 @@ def leave_files(pivot_root: int) -> None:
 
 def place_descriptors(descriptors: list[int]) -> None:
     """The block's descriptors become 3, 4, 5 and every other one is closed, the control socket included."""
-    high = [os.dup2(one, 100 + place, inheritable=False) for place, one in enumerate(descriptors)]
+    high = [os.dup2(descriptor, 100 + place, inheritable=False) for place, descriptor in enumerate(descriptors)]
     os.closerange(3, 100)
-    for place, one in enumerate(high):
-        os.dup2(one, DATA + place, inheritable=False)
+    for place, item in enumerate(high):
+        os.dup2(item, DATA + place, inheritable=False)
     os.closerange(DATA + len(high), 200)
 
 
@@ -429,7 +429,7 @@ def settle(frozen: ModuleType, view: ProcessView | None, *, files: bool) -> None
     gc.collect()
     if view is not None:
         if not files:
-            read_libraries({one.name for one in view.mappings() if one.name.startswith("/")})
+            read_libraries({mapping.name for mapping in view.mappings() if mapping.name.startswith("/")})
         frozen.freeze(view)
         view.close()
     gc.freeze()

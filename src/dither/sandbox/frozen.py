@@ -84,9 +84,9 @@ class ProcessView:
             place += len(part)
         return [_mapping(line) for line in text.decode("utf-8", "replace").splitlines()]
 
-    def pages_in_memory(self, one: Mapping) -> int:
+    def pages_in_memory(self, mapping: Mapping) -> int:
         """How many pages of it exist."""
-        entries = os.pread(self._opened[1], 8 * (one.size // mmap.PAGESIZE), 8 * (one.start // mmap.PAGESIZE))
+        entries = os.pread(self._opened[1], 8 * (mapping.size // mmap.PAGESIZE), 8 * (mapping.start // mmap.PAGESIZE))
         return sum(1 for top in entries[7::8] if top & _IN_MEMORY)
 
     def threads(self) -> int:
@@ -117,7 +117,9 @@ def freeze(view: ProcessView) -> bool:
         return False
     _join_segments(view.mappings())
     runs = _runs(_pages_of_objects())
-    swap.move([piece for before, one, _ in _neighbours(view.mappings()) for piece in _pieces(before, one, runs, view)])
+    swap.move(
+        [piece for before, item, _ in _neighbours(view.mappings()) for piece in _pieces(before, item, runs, view)]
+    )
     return True
 
 
@@ -127,8 +129,8 @@ def _pages_of_objects() -> list[int]:
     known = gc.get_objects()
     for place in range(0, len(known), _AT_ONCE):
         some = known[place : place + _AT_ONCE]
-        pages.update(id(one) & -mmap.PAGESIZE for one in some)
-        pages.update(id(one) & -mmap.PAGESIZE for one in gc.get_referents(*some))
+        pages.update(id(block) & -mmap.PAGESIZE for block in some)
+        pages.update(id(referent) & -mmap.PAGESIZE for referent in gc.get_referents(*some))
     return sorted(pages)
 
 
@@ -154,27 +156,27 @@ def _mapping(line: str) -> Mapping:
     Mapping(start=32512, end=32544, allowed='rw-p', offset=4096, name='/lib/libm.so')
     """
     span, allowed, offset, _, _, *name = line.split(None, 5)
-    start, end = (int(one, 16) for one in span.split("-"))
+    start, end = (int(part, 16) for part in span.split("-"))
     return Mapping(start, end, allowed, int(offset, 16), name[0].strip() if name else "")
 
 
-def _pieces(before: Mapping | None, one: Mapping, runs: list[tuple[int, int]], view: ProcessView) -> list[Mapping]:
+def _pieces(before: Mapping | None, mapping: Mapping, runs: list[tuple[int, int]], view: ProcessView) -> list[Mapping]:
     """What of a mapping is moved; not the stack, on which this runs, and nothing that is mostly empty."""
-    if one.allowed != "rw-p":
+    if mapping.allowed != "rw-p":
         return []
-    if one.name == "[heap]" or one.name.startswith("/") or _is_rest_of_library(before, one):
-        found = [one]
-    elif one.name:
+    if mapping.name == "[heap]" or mapping.name.startswith("/") or _is_rest_of_library(before, mapping):
+        results = [mapping]
+    elif mapping.name:
         return []
     else:
-        spans = ((max(start, one.start), min(end, one.end)) for start, end in runs)
-        found = [Mapping(start, end, one.allowed, 0, "") for start, end in spans if start < end]
-    return [piece for piece in found if 2 * view.pages_in_memory(piece) * mmap.PAGESIZE >= piece.size]
+        spans = ((max(start, mapping.start), min(end, mapping.end)) for start, end in runs)
+        results = [Mapping(start, end, mapping.allowed, 0, "") for start, end in spans if start < end]
+    return [piece for piece in results if 2 * view.pages_in_memory(piece) * mmap.PAGESIZE >= piece.size]
 
 
-def _is_rest_of_library(before: Mapping | None, one: Mapping) -> bool:
+def _is_rest_of_library(before: Mapping | None, mapping: Mapping) -> bool:
     """Variables that begin as zero have no bytes in the library's file; they follow those that do."""
-    follows = before is not None and before.end == one.start
+    follows = before is not None and before.end == mapping.start
     return follows and before is not None and before.allowed == "rw-p" and before.name.startswith("/")
 
 
@@ -184,21 +186,21 @@ def _join_segments(mappings: list[Mapping]) -> None:
     Write protection of relocated data guards a process against itself; programs could lift it anyway.
     """
     change = _function("mprotect", [_pointer, ctypes.c_size_t, ctypes.c_int])
-    for before, one, after in _neighbours(mappings):
-        if one.allowed != "r--p" or not one.name.startswith("/"):
+    for before, item, after in _neighbours(mappings):
+        if item.allowed != "r--p" or not item.name.startswith("/"):
             continue
-        if after is not None and after.continues(one) and after.allowed == "rw-p":
-            change(one.start, one.size, _READ | _WRITE)
-        elif (after is not None and after.continues(one) and after.allowed == "r-xp") or (
-            before is not None and one.continues(before) and before.allowed == "r-xp"
+        if after is not None and after.continues(item) and after.allowed == "rw-p":
+            change(item.start, item.size, _READ | _WRITE)
+        elif (after is not None and after.continues(item) and after.allowed == "r-xp") or (
+            before is not None and item.continues(before) and before.allowed == "r-xp"
         ):
-            change(one.start, one.size, _READ | _EXECUTE)
+            change(item.start, item.size, _READ | _EXECUTE)
 
 
 def _neighbours(mappings: list[Mapping]) -> Iterator[tuple[Mapping | None, Mapping, Mapping | None]]:
-    for place, one in enumerate(mappings):
+    for place, mapping in enumerate(mappings):
         following = mappings[place + 1] if place + 1 < len(mappings) else None
-        yield (mappings[place - 1] if place else None), one, following
+        yield (mappings[place - 1] if place else None), mapping, following
 
 
 class _Swap:
@@ -217,33 +219,33 @@ class _Swap:
 
     def move(self, pieces: list[Mapping]) -> None:
         """Every piece into one sealed memory file; neighbours then become one mapping."""
-        size = sum(one.size for one in pieces)
+        size = sum(piece.size for piece in pieces)
         if not size:
             return
         file = os.memfd_create("frozen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(file, size + _ROOM_TO_GROW)
         copy = self._mapped(size, _SHARED, file)
         offset = 0
-        for one in pieces:
-            self._replace(one, copy + offset, file, offset)
-            offset += one.size
+        for piece in pieces:
+            self._replace(piece, copy + offset, file, offset)
+            offset += piece.size
         self._unmap(copy, size)
         self._unmap(self.room, 3 * _CONTEXT_BYTES + 2 * _STACK_BYTES)
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
         os.close(file)
 
-    def _replace(self, one: Mapping, copy: int, file: int, offset: int) -> None:
+    def _replace(self, mapping: Mapping, copy: int, file: int, offset: int) -> None:
         here, first, second = (self.room + place * _CONTEXT_BYTES for place in range(3))
         stacks = self.room + 3 * _CONTEXT_BYTES
         self._prepare(first, stacks, second)
         self._prepare(second, stacks + _STACK_BYTES, here)
-        self._make(_pointer(first), self._copy, 3, _long(copy), _long(one.start), _long(one.size))
+        self._make(_pointer(first), self._copy, 3, _long(copy), _long(mapping.start), _long(mapping.size))
         self._make(
             _pointer(second),
             self._map,
             6,
-            _long(one.start),
-            _long(one.size),
+            _long(mapping.start),
+            _long(mapping.size),
             _long(_READ | _WRITE),
             _long(_PRIVATE | _FIXED),
             _long(file),
@@ -270,7 +272,7 @@ def _function(
     name: str, arguments: list[type[ctypes.c_void_p | ctypes._SimpleCData[int]]] | None
 ) -> ctypes._NamedFuncPointer:
     """A separate object for a function of the C library, so that its declared types are not shared."""
-    found = ctypes.CDLL(None)[name]
+    result = ctypes.CDLL(None)[name]
     if arguments is not None:
-        found.argtypes = arguments
-    return found
+        result.argtypes = arguments
+    return result

@@ -50,7 +50,7 @@ def stage(sources: list[str]) -> list[str]:
         raise OSError(ctypes.get_errno(), "unshare: root without CAP_SYS_ADMIN")
     _mount(None, "/", None, _PRIVATE_TREE, None)
     handles = [os.open(source, os.O_PATH) for source in sources]
-    base = next(one for one in _STAGES if Path(one).is_dir())
+    base = next(item for item in _STAGES if Path(item).is_dir())
     _mount(b"tmpfs", base, b"tmpfs", 0, b"mode=755,size=1m")
     staged = []
     for place, handle in enumerate(handles):

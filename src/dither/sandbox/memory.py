@@ -63,7 +63,7 @@ def encode_csv(block: Block, columns: Sequence[str] | None) -> bytes:
     """A block as lines of comma-separated values; numbers in full precision."""
     rows = block.to_pylist() if _is_arrow(block) else np.atleast_1d(np.asarray(block)).tolist()
     names = list(columns) if columns is not None else (block.column_names if _is_arrow(block) else None)
-    lines = [",".join(_quoted(one) for one in names)] if names else []
+    lines = [",".join(_quoted(name) for name in names)] if names else []
     for row in rows:
         values = row.values() if isinstance(row, dict) else row if isinstance(row, (list, tuple)) else (row,)
         lines.append(",".join(_quoted(value) for value in values))

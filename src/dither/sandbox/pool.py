@@ -125,7 +125,7 @@ class Sandbox:
             outputs=output.length,
             preload=_preloads(self._program, preload),
             limits=limits,
-            visible=tuple(_existing(one) for one in visible),
+            visible=tuple(_existing(path) for path in visible),
             has_example=example is not None,
             files=files or isinstance(self._program, Executable),
         )
@@ -256,10 +256,10 @@ class Sandbox:
                 worker.start(job)
                 batch.append((worker, job))
             wait_until(started + plan.limit)
-            for one in batch:
-                if one is not None:
-                    one[0].ask_to_stop()
-            payload = [None if one is None else _reply_of(*one, started + plan.slot) for one in batch]
+            for item in batch:
+                if item is not None:
+                    item[0].ask_to_stop()
+            payload = [None if item is None else _reply_of(*item, started + plan.slot) for item in batch]
             for core in self._running:
                 core.replace_dead()
             return payload
@@ -299,7 +299,7 @@ def _usable_cores(wanted: int | None) -> tuple[int, ...]:
 
 
 def _preloads(program: Program, wanted: Sequence[str]) -> tuple[str, ...]:
-    if not all(isinstance(one, str) and all(part.isidentifier() for part in one.split(".")) for one in wanted):
+    if not all(isinstance(item, str) and all(part.isidentifier() for part in item.split(".")) for item in wanted):
         raise InvalidArgument("preload", list(wanted), "must be names of modules")
     return tuple(dict.fromkeys((*(("numpy",) if isinstance(program, Function) else ()), *wanted)))
 

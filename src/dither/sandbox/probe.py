@@ -84,7 +84,7 @@ class Finding:
 def probe() -> list[Finding]:
     """Everything that must hold before a program may run here, each with whether it does."""
     findings = _around()
-    if all(one.holds for one in findings):
+    if all(finding.holds for finding in findings):
         findings += _attempts()
     return findings
 
@@ -92,9 +92,14 @@ def probe() -> list[Finding]:
 @functools.cache
 def require_isolation() -> None:
     """Pass, or raise NotIsolated with a list of what is missing."""
-    missing = [one for one in probe() if not one.holds]
+    missing = [item for item in probe() if not item.holds]
     if missing:
-        raise NotIsolated("; ".join(f"{one.name} ({one.detail})" if one.detail else one.name for one in missing))
+        raise NotIsolated(
+            "; ".join(
+                f"{missing_value.name} ({missing_value.detail})" if missing_value.detail else missing_value.name
+                for missing_value in missing
+            )
+        )
 
 
 def _around() -> list[Finding]:

@@ -76,7 +76,7 @@ class Function:
         if not source.lstrip().startswith(("def ", "@")):
             raise InvalidArgument("program", name, "must be a function written with def")
         mentioned = _global_names(code) | _names_around(source)
-        above = [_definition(one, function.__globals__) for one in sorted(mentioned - {name})]
+        above = [_definition(item, function.__globals__) for item in sorted(mentioned - {name})]
         # Annotations are for readers; without this line they would be evaluated inside.
         return cls("\n".join(["from __future__ import annotations", *filter(None, above), source]), name)
 
@@ -109,7 +109,7 @@ class Executable:
             raise InvalidArgument("program", str(path), "must be a file that may be executed")
         if self.format not in {"csv", "arrow"}:
             raise InvalidArgument("format", self.format, "must be 'csv' or 'arrow'")
-        if not all(isinstance(one, str) and "\0" not in one for one in self.arguments):
+        if not all(isinstance(argument, str) and "\0" not in argument for argument in self.arguments):
             raise InvalidArgument("arguments", list(self.arguments), "must be texts without NUL")
 
 
@@ -141,9 +141,9 @@ def imported(program: Program) -> list[str]:
     if isinstance(program, Function):
         for node in ast.walk(ast.parse(program.source)):
             if isinstance(node, ast.Import):
-                names |= {one.name for one in node.names}
+                names |= {name.name for name in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+                names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
     return sorted(names)[:_MOST_IMPORTS]
 
 
@@ -155,13 +155,19 @@ def _defined_names(tree: ast.Module) -> set[str]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {(alias.asname or alias.name) for alias in node.names}
         else:
-            names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            names |= {
+                item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+            }
     return names
 
 
 def _global_names(code: CodeType) -> set[str]:
     """Names that the function or one inside it loads from the module."""
-    names = {one.argval for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    names = {
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
+    }
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= _global_names(constant)
@@ -176,8 +182,12 @@ def _names_around(source: str) -> set[str]:
         return set()
     if not isinstance(head, ast.FunctionDef):
         return set()
-    evaluated = [*head.decorator_list, *head.args.defaults, *(one for one in head.args.kw_defaults if one is not None)]
-    return {one.id for node in evaluated for one in ast.walk(node) if isinstance(one, ast.Name)}
+    evaluated = [
+        *head.decorator_list,
+        *head.args.defaults,
+        *(item for item in head.args.kw_defaults if item is not None),
+    ]
+    return {item.id for node in evaluated for item in ast.walk(node) if isinstance(item, ast.Name)}
 
 
 def _definition(name: str, around: Mapping[str, object]) -> str | None:  # the globals of a module

@@ -76,7 +76,7 @@ class BlockJob:
             return None
         if isinstance(self._task.program, Executable):
             return _numbers(self.text(), self._task.outputs)
-        return [float(one) for one in numbers[1:]]
+        return [float(number) for number in numbers[1:]]
 
     def text(self) -> bytes | None:
         """What an executable wrote, or the complaint of a check; None if it filled all the room there was."""

@@ -49,7 +49,7 @@ class LevelSystem(ABC):
         """Of one level: at least the local sensitivity of all data on it."""
 
     @abstractmethod
-    def are_related(self, one: Level, other: Level) -> bool:
+    def are_related(self, level: Level, other: Level) -> bool:
         """Whether neighbours can stand on these two levels."""
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Levels(LevelSystem):
         pairs: Iterable[tuple[int, int]] | None = None,
         memory: int = 64,
     ) -> None:
-        listed = [int(one) for one in sensitivities]
+        listed = [int(sensitivity) for sensitivity in sensitivities]
         if not listed or min(listed) < 0 or any(a > b for a, b in pairwise(listed)):
             raise InvalidArgument("sensitivities", len(listed), "must be non-negative whole numbers in rising order")
         for argument, number in (("width", width), ("memory", memory)):
@@ -117,9 +117,9 @@ class Levels(LevelSystem):
         """Of one level."""
         return int(self.sensitivities[_number(level) - 1])
 
-    def are_related(self, one: Level, other: Level) -> bool:
+    def are_related(self, level: Level, other: Level) -> bool:
         """Whether neighbours can stand on these two levels."""
-        return _number(other) in self.related(_number(one))
+        return _number(other) in self.related(_number(level))
 
     def examples(self) -> list[int]:
         """The levels 1, 2, 4, ... and the highest."""
@@ -137,7 +137,7 @@ class Levels(LevelSystem):
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             nonlocal reached
             while len(highest) < stop:
-                grown = reached.union(*(self.related(one) for one in reached))
+                grown = reached.union(*(self.related(item) for item in reached))
                 if grown == reached:
                     highest.extend([highest[-1]] * (stop - len(highest)))
                 else:
@@ -157,18 +157,18 @@ class Levels(LevelSystem):
 
         Computed whole when a rate is first used, so that the cache does not depend on who asked.
         """
-        found = self._remembered.get(rate)
-        if found is None:
-            found = {self.count: float(self.global_sensitivity)}
+        results = self._remembered.get(rate)
+        if results is None:
+            results = {self.count: float(self.global_sensitivity)}
             above = self.count
             for first in range(self.count - self.width + 1, 0, -self.stride):
                 # Steps of the width pass through one of so many levels in a row.
                 for level in range(first, min(first + self.width, self.count)):
-                    found[level] = self._climbed(level, above, rate, found)
+                    results[level] = self._climbed(level, above, rate, results)
                 above = first
             # Replaced whole: another thread may drop this rate from the cache, but none sees a part of it.
-            self._remembered = {rate: found, **dict(list(self._remembered.items())[: _RATES - 1])}
-        return found
+            self._remembered = {rate: results, **dict(list(self._remembered.items())[: _RATES - 1])}
+        return results
 
     def bound(self, level: int, rate: float) -> float:
         """``max_j e^{-rate j} L_{level + j width}``, in floats: at most one climb between remembered places."""

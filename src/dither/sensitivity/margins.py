@@ -51,9 +51,9 @@ class MarginLevels(LevelSystem):
         """The least bound that stands: the global sensitivity where none does."""
         return int(self.bounds[int((_margins(level) <= 0).sum())])
 
-    def are_related(self, one: Level, other: Level) -> bool:
+    def are_related(self, level: Level, other: Level) -> bool:
         """Whether no margin differs by more than 1."""
-        return bool((np.abs(np.subtract(_margins(one), _margins(other))) <= 1).all())
+        return bool((np.abs(np.subtract(_margins(level), _margins(other))) <= 1).all())
 
     def ladder(self, level: Level) -> Ladder:
         """Rung j: the least bound that stands more than j changes; the cap from the public depth on."""
@@ -100,7 +100,7 @@ class Margins:
         if not isinstance(self.depth, int) or isinstance(self.depth, bool) or not 1 <= self.depth <= MOST_DEPTH:
             raise InvalidArgument("depth", self.depth, f"must be a whole number from 1 to {MOST_DEPTH}")
         if self.bounds is not None:
-            listed = tuple(exact(one, "bounds") for one in _several(self.bounds))
+            listed = tuple(exact(value, "bounds") for value in _several(self.bounds))
             if not listed or any(a >= b for a, b in pairwise(listed)) or listed[0] <= 0:
                 raise InvalidArgument("bounds", len(listed), "must be positive numbers in rising order")
             object.__setattr__(self, "bounds", listed)
@@ -113,10 +113,10 @@ class Margins:
         if self.bounds is None:
             steps = _geometric(most, exact(self.ratio))
         else:
-            steps = sorted({math.floor(exact(one) / statistic.answers.step) for one in self.bounds})
+            steps = sorted({math.floor(exact(bound) / statistic.answers.step) for bound in self.bounds})
         if steps and (steps[0] < 1 or steps[-1] >= most):
             least, cap = float(statistic.answers.step), float(statistic.answers.step * most)
-            given = [float(exact(one)) for one in self.bounds or ()]
+            given = [float(exact(bound)) for bound in self.bounds or ()]
             raise InvalidArgument("bounds", given, f"must be bounds of at least {least:g} and below {cap:g}")
         return LevelFunction(MarginLevels(steps, most, self.depth), _MarginsOf(statistic, tuple(steps), self.depth))
 
@@ -129,12 +129,12 @@ def _several(bounds: Sequence[Number]) -> Sequence[Number]:
 
 def _geometric(most: int, ratio: Fraction) -> list[int]:
     """One step and its multiples by the ratio, as whole numbers below the global sensitivity."""
-    found: list[int] = []
+    results: list[int] = []
     bound = 1
     while bound < most:
-        found.append(bound)
+        results.append(bound)
         bound = max(math.floor(bound * ratio), bound + 1)
-    return found
+    return results
 
 
 @dataclass(frozen=True)
@@ -146,23 +146,23 @@ class _MarginsOf(Generic[Data]):
     depth: int
 
     def __call__(self, data: Data) -> tuple[int, ...]:
-        rung = functools.cache(self.statistic.ladder(data).truncated(self.depth).__getitem__)
-        found: list[int] = []
+        sensitivity = functools.cache(self.statistic.ladder(data).truncated(self.depth).__getitem__)
+        results: list[int] = []
         for bound in self.steps:
-            found.append(_margin_from(rung, bound, found[-1] if found else 0, self.depth))
-        return tuple(found)
+            results.append(_margin_from(sensitivity, bound, results[-1] if results else 0, self.depth))
+        return tuple(results)
 
 
-def _margin_from(rung: Callable[[int], int], bound: int, known: int, depth: int) -> int:
+def _margin_from(sensitivity: Callable[[int], int], bound: int, known: int, depth: int) -> int:
     """``min {k >= known : U_k > bound}``, at most the depth: steps that double, then halves."""
     low, step = known, 1
-    while low < depth and rung(low) <= bound:
-        if low + step >= depth or rung(low + step) > bound:
+    while low < depth and sensitivity(low) <= bound:
+        if low + step >= depth or sensitivity(low + step) > bound:
             high = min(low + step, depth)
             low += 1
             while low < high:
                 middle = (low + high) // 2
-                low, high = (low, middle) if rung(middle) > bound else (middle + 1, high)
+                low, high = (low, middle) if sensitivity(middle) > bound else (middle + 1, high)
             break
         low, step = low + step, 2 * step
     return min(low, depth)

@@ -120,7 +120,7 @@ class PaidSession:
     ) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
         answers = self._answers(plans, again=again, request_id=request_id, analyst=analyst)
-        return Releases((one for each in answers for one in each), spent_loss(plans, answers))
+        return Releases((statistic for each in answers for statistic in each), spent_loss(plans, answers))
 
     def _answers(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
@@ -130,18 +130,18 @@ class PaidSession:
         request_id: a name for this request; sent again it gets the same releases and pays nothing more.
         analyst: who pays.
         """
-        paid = [one for one in plans if not one.costs_nothing]
-        question: JsonObject = {"questions": [one.asked for one in paid]}
+        paid = [plan for plan in plans if not plan.costs_nothing]
+        question: JsonObject = {"questions": [plan.asked for plan in paid]}
         stored, entries = self._stored(paid, question, again, request_id, analyst) if paid else (None, None)
         if stored is None and paid:
             derived = self._derived(paid, again, entries)
             stored = self._bought(paid, question, derived, request_id, analyst)
         bought = iter(stored["answers"] if stored else [])
         return [
-            [self._source.public(one)]
-            if one.costs_nothing
-            else [self._source.restored(one, release) for release in next(bought)]
-            for one in plans
+            [self._source.public(plan)]
+            if plan.costs_nothing
+            else [self._source.restored(plan, release) for release in next(bought)]
+            for plan in plans
         ]
 
     def _answer_statement(
@@ -165,9 +165,9 @@ class PaidSession:
 
         Of a request that was charged and not answered: which of its answers are computed from earlier releases.
         """
-        older = {"questions": [one.older for one in plans]}
+        older = {"questions": [plan.older for plan in plans]}
         if request_id is not None:
-            losses = [one.loss for one in plans]
+            losses = [plan.loss for plan in plans]
             before = self._ledger.charged(
                 self._name, losses, question=question, older=older, request_id=request_id, analyst=analyst
             )
@@ -187,17 +187,17 @@ class PaidSession:
         entries: what a request that was charged before said: it keeps to it.
         """
         if entries is None:
-            return [None if again else self._histograms.answering(one) for one in plans]
-        found = [
-            None if entry is None else self._histograms.answering(one, entry=entry)
-            for one, entry in zip(plans, entries, strict=True)
+            return [None if again else self._histograms.answering(plan) for plan in plans]
+        results = [
+            None if entry is None else self._histograms.answering(plan, entry=entry)
+            for plan, entry in zip(plans, entries, strict=True)
         ]
-        if any(entry is not None and one is None for entry, one in zip(entries, found, strict=True)):
+        if any(entry is not None and result is None for entry, result in zip(entries, results, strict=True)):
             raise Contradiction(
                 "this request was to be answered from an earlier release, which no longer answers it; nothing was "
                 "charged: ask with another request_id"
             )
-        return found
+        return results
 
     def _from_store(self, release: Stored | None, source: str | None) -> Stored | None:
         """A stored release; of each later state of the source the owner learns once in a session."""
@@ -233,7 +233,7 @@ class PaidSession:
         What was computed from the same releases before is given as it is stored; where nothing of it was paid for and
         the request has a name, it is computed and kept under that name.
         """
-        read_plans = [one for one, how in zip(plans, derived, strict=True) if how is None]
+        read_plans = [plan for plan, how in zip(plans, derived, strict=True) if how is None]
         if any(derived) and (read_plans or request_id is None):
             before = self._ledger.stored(self._name, question | {DERIVED: _derived_form(derived)})
             if before is not None and (kept := self._from_store(*before)) is not None:
@@ -243,9 +243,9 @@ class PaidSession:
             source = self._mark() if read_plans else origin
             charge = self._ledger.charge(
                 self._name,
-                [one.loss if how is None else Loss(0.0) for one, how in zip(plans, derived, strict=True)],
+                [plan.loss if how is None else Loss(0.0) for plan, how in zip(plans, derived, strict=True)],
                 question=question | ({DERIVED: _derived_form(derived)} if any(derived) else {}),
-                older={"questions": [one.older for one in plans]},
+                older={"questions": [plan.older for plan in plans]},
                 request_id=request_id,
                 analyst=analyst,
             )
@@ -255,12 +255,12 @@ class PaidSession:
             if charge.question.get(DERIVED) != (_derived_form(derived) if any(derived) else None):
                 raise Contradiction("this request was charged meanwhile; ask again with the same request_id")
             answers = iter(read())
-        whole = [next(answers) if how is None else [one.to_dict() for one in how.releases()] for how in derived]
+        whole = [next(answers) if how is None else [release.to_dict() for release in how.releases()] for how in derived]
         return self._ledger.store(charge, {"answers": whole}, source=source)
 
     def _source_of(self, derived: Sequence[Derivation | None]) -> str | None:
         """The mark of the source that derived answers go back to, if it is one; owners learn if it has changed."""
-        marks = {one.histogram.source for one in derived if one is not None}
+        marks = {derivation.histogram.source for derivation in derived if derivation is not None}
         for mark in marks:
             self._from_store(None, mark)
         return marks.pop() if len(marks) == 1 else None
@@ -300,12 +300,12 @@ class PaidSession:
 
 def spent_loss(plans: Sequence[Planned], answers: Sequence[Sequence[Release]]) -> Loss:
     """What the answers of several questions cost together: of those that earlier releases gave, nothing."""
-    derived = [any(one.derived_from is not None for one in each) for each in answers]
-    return total_loss([one for one, free in zip(plans, derived, strict=True) if not free])
+    derived = [any(statistic.derived_from is not None for statistic in each) for each in answers]
+    return total_loss([plan for plan, free in zip(plans, derived, strict=True) if not free])
 
 
 def _derived_form(derived: Sequence[Derivation | None]) -> JsonObject:
-    return derived_of([None if one is None else one.entry for one in derived])
+    return derived_of([None if derivation is None else derivation.entry for derivation in derived])
 
 
 def _nothing() -> Answers:
@@ -314,7 +314,7 @@ def _nothing() -> Answers:
 
 def total_loss(plans: Sequence[Planned]) -> Loss:
     """What several questions cost together."""
-    return sum((one.loss for one in plans if not one.costs_nothing), Loss(0.0))
+    return sum((plan.loss for plan in plans if not plan.costs_nothing), Loss(0.0))
 
 
 def _warned(message: str) -> None:

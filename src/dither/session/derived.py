@@ -88,11 +88,11 @@ class DerivedPlan(Plan[tuple[int, ...]]):
 
     def run(self, records: tuple[int, ...]) -> Result:
         """``records``: the released counts of the bins, which are public."""
-        each = [one.run(records) for one in self.counts]
+        each = [count.run(records) for count in self.counts]
         if not self.is_family:
             return each[0]
-        ends = None if self.confidence is None else tuple(one.interval for one in each)
-        return Result(tuple(one.value for one in each), ends)
+        ends = None if self.confidence is None else tuple(statistic.interval for statistic in each)
+        return Result(tuple(statistic.value for statistic in each), ends)
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ class Derivation:
     @property
     def variance(self) -> Fraction:
         """What stored histograms are compared by: the most noise in a count, up to a constant."""
-        return self.scale**2 * max(one.terms for _, plan in self.groups for one in plan.counts)
+        return self.scale**2 * max(count.terms for _, plan in self.groups for count in plan.counts)
 
     def releases(self) -> list[Release]:
         """The answers, one for each group."""
-        return [released(one, one.run(self.histogram.values), group) for group, one in self.groups]
+        return [released(item, item.run(self.histogram.values), group) for group, item in self.groups]
 
     def quote(self, fresh: Quote, entry: int | None = None) -> Quote:
         """The quote of the free answer, which names what a fresh one would cost.
@@ -124,14 +124,17 @@ class Derivation:
         entry: what is named instead of the number of the charge.
         """
         number = self.entry if entry is None else entry
-        terms = [max(one.terms for one in each) for each in zip(*(plan.counts for _, plan in self.groups), strict=True)]
+        terms = [
+            max(statistic.terms for statistic in each)
+            for each in zip(*(plan.counts for _, plan in self.groups), strict=True)
+        ]
         missed = missed_share(fresh.confidence) or Fraction(1, 20)
         if self.groups[0][1].is_family and isinstance(self.asked.query, CountingQueries) and self.asked.query.joint:
             missed /= len(terms)
-        widths = [float(laplace_sum_half_width(self.scale, one, missed)) for one in terms]
-        errors = [_expected(self.scale, one) for one in terms]
+        widths = [float(laplace_sum_half_width(self.scale, term, missed)) for term in terms]
+        errors = [_expected(self.scale, term) for term in terms]
         family = self.groups[0][1].is_family
-        expected, bound = (tuple(one) if family else one[0] for one in (errors, widths))
+        expected, bound = (tuple(item) if family else item[0] for item in (errors, widths))
         again = f"a fresh answer (again=True, --again) spends {fresh.loss}, expected error {fresh.worst_expected:,.4g}"
         return dataclasses.replace(
             fresh,
@@ -154,7 +157,7 @@ class Derivation:
 @functools.lru_cache(maxsize=1024)
 def _expected(scale: Fraction, terms: int) -> float:
     masses = laplace_sum_masses(scale, terms)
-    return 2.0 * math.fsum(place * float(one) for place, one in enumerate(masses))
+    return 2.0 * math.fsum(place * float(mass) for place, mass in enumerate(masses))
 
 
 class StoredHistograms:
@@ -177,9 +180,9 @@ class StoredHistograms:
                 return []  # its account is opened by the first question that is paid for
             if read.version != self._version:
                 self._known, self._version = [], read.version
-            self._known = [*self._known, *(one for each in read.found for one in _histograms(*each))]
+            self._known = [*self._known, *(histogram for each in read.found for histogram in _histograms(*each))]
             self._head, known = read.head, self._known
-        return [one for one in known if self.is_visible(one.charge)]
+        return [item for item in known if self.is_visible(item.charge)]
 
     def answering(self, asked: Planned, *, entry: int | None = None) -> Derivation | None:
         """How the stored histogram with the least noise, of several the newest, answers a plan; None if none does.
@@ -188,9 +191,9 @@ class StoredHistograms:
         """
         if not isinstance(asked, TablePlan) or not _may_be_derived(asked):
             return None
-        listed = [one for one in self.all() if entry is None or one.charge.number == entry]
-        found = [one for stored in reversed(listed) if (one := derivation(asked, stored)) is not None]
-        return min(found, key=lambda one: one.variance, default=None)
+        listed = [row for row in self.all() if entry is None or row.charge.number == entry]
+        results = [item for stored in reversed(listed) if (item := derivation(asked, stored)) is not None]
+        return min(results, key=lambda result: result.variance, default=None)
 
 
 def _histograms(charge: Entry, body: Body) -> Iterator[StoredHistogram]:
@@ -202,9 +205,9 @@ def _histograms(charge: Entry, body: Body) -> Iterator[StoredHistogram]:
         asked = form.get("query", {}) if isinstance(form, dict) and form.get("version") == VERSION else {}
         if asked.get("name") != Histogram.name or form["by"] or len(answered) != 1 or not answered[0]["value"]:
             continue
-        given = {name: one for name, one in asked.items() if name != "name"}
+        given = {name: query for name, query in asked.items() if name != "name"}
         if "edges" in given:
-            given["edges"] = [Fraction(one) for one in given["edges"]]
+            given["edges"] = [Fraction(argument) for argument in given["edges"]]
         if given.get("nulls") is not None:
             given["nulls"] = Fraction(given["nulls"])
         names = ("epsilon", "delta", "mechanism", "noise", "confidence")
@@ -292,15 +295,15 @@ def _family(asked: TablePlan) -> CountedBins | None:
 def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
     if not isinstance(predicate, Both):
         return (predicate,)
-    return tuple(one for part in predicate.parts for one in _conjuncts(part))
+    return tuple(conjunct for part in predicate.parts for conjunct in _conjuncts(part))
 
 
 def _split(
     conditions: Sequence[Predicate], column: str
 ) -> Iterator[tuple[tuple[Predicate, ...], tuple[Predicate, ...]]]:
     """Conditions on the histogram's column alone, and those that must be its filter, in every order."""
-    own = tuple(one for one in conditions if set(one.columns()) == {column})
-    rest = tuple(one for one in conditions if set(one.columns()) != {column})
+    own = tuple(condition for condition in conditions if set(condition.columns()) == {column})
+    rest = tuple(condition for condition in conditions if set(condition.columns()) != {column})
     if len(rest) <= MOST_CONDITIONS:
         yield from ((own, order) for order in itertools.permutations(rest))
     else:
@@ -345,7 +348,7 @@ def _derived(
         places = placed.all_places() if key is None else placed.places_of(key)
         if places is None:
             return None
-        chosen = tuple(tuple(place is not None and one[place] for place in places) for one in family.queries)
+        chosen = tuple(tuple(place is not None and query[place] for place in places) for query in family.queries)
         group: dict[str, GroupKey] | None = None if key is None else {column: key}
         groups.append((group, _plan_of(asked, prepared, scale, whole, chosen, stored.charge.number)))
     return Derivation(stored, asked, scale, tuple(groups))
@@ -372,8 +375,10 @@ def _plan_of(
     each = missed / len(chosen) if missed is not None and joint else missed
     noise, mechanism = prepared.noise_name, "worst_case"
     counts = tuple(
-        FreeCountPlan(asked.label, one, whole, scale, each, asked.neighbours, mechanism, noise, asked.schema.most_rows)
-        for one in chosen
+        FreeCountPlan(
+            asked.label, choice, whole, scale, each, asked.neighbours, mechanism, noise, asked.schema.most_rows
+        )
+        for choice in chosen
     )
     return DerivedPlan(
         label=asked.label,
@@ -403,9 +408,11 @@ class _Placed:
 
     def all_places(self) -> list[int | None] | None:
         """The place of each bin; None where a bin holds values of several, or one that is counted is in none."""
-        each = [set(one.values()) for one in self.bins]
-        is_clear = all(len(one) <= 1 for one in each) and not any(one is not None for one in self.left_out.values())
-        return [next(iter(one), None) for one in each] if is_clear else None
+        each = [set(item.values()) for item in self.bins]
+        is_clear = all(len(statistic) <= 1 for statistic in each) and not any(
+            item is not None for item in self.left_out.values()
+        )
+        return [next(iter(statistic), None) for statistic in each] if is_clear else None
 
     def places_of(self, key: str) -> list[int | None] | None:
         """The same where nothing but one value is counted."""
@@ -416,7 +423,7 @@ class _Placed:
 
     @functools.cached_property
     def _bin_of(self) -> dict[Point, int]:
-        return {point: number for number, one in enumerate(self.bins) for point in one}
+        return {point: number for number, item in enumerate(self.bins) for point in item}
 
 
 def _placed(
@@ -434,13 +441,13 @@ def _placed(
     column, domain = str(histogram.column), family.domain
     bin_of = _bins_of(schema, histogram)
     own = None if domain is None else _bins_of(asked, domain)
-    found = _Placed(tuple({} for _ in histogram.bin_labels), {})
+    result = _Placed(tuple({} for _ in histogram.bin_labels), {})
     for point in _points(schema, histogram, domain, conditions, keys):
-        counted = all(one.holds({column: point}) is True for one in conditions)
+        counted = all(condition.holds({column: point}) is True for condition in conditions)
         held = bin_of(point)
-        within = found.left_out if held is None else found.bins[held]
+        within = result.left_out if held is None else result.bins[held]
         within[point] = None if not counted else 0 if own is None else own(point)
-    return found
+    return result
 
 
 def _bins_of(schema: Schema, histogram: Histogram) -> Callable[[Point], int | None]:
@@ -472,18 +479,18 @@ def _points(
     """One value of each class, and a missing one."""
     yield None
     declared = schema.columns[str(histogram.column)]
-    constants: set[Constant] = {*keys, *(one for condition in conditions for one in condition.constants())}
-    for one in (histogram,) if domain is None else (histogram, domain):
-        constants |= set(one.names) if one.edges is None else set(one.cuts[1:-1])
+    constants: set[Constant] = {*keys, *(constant for condition in conditions for constant in condition.constants())}
+    for item in (histogram,) if domain is None else (histogram, domain):
+        constants |= set(item.names) if item.edges is None else set(item.cuts[1:-1])
     if not isinstance(declared, Measured):
-        yield from (str(one) for one in constants)
+        yield from (str(constant) for constant in constants)
         yield ELSEWHERE
         return
     if isinstance(declared, Boolean):
         yield from (0, 1)
         return
-    cuts = sorted({float(one) for one in constants})
-    yield from cuts if not isinstance(declared, Date) else (one for one in cuts if one.is_integer())
+    cuts = sorted({float(constant) for constant in constants})
+    yield from cuts if not isinstance(declared, Date) else (cut for cut in cuts if cut.is_integer())
     for low, high in itertools.pairwise([-math.inf, *cuts, math.inf]):
         between = _between(low, high, whole=isinstance(declared, Date))
         if between is not None:
@@ -512,5 +519,5 @@ def _beyond(low: float, high: float, *, whole: bool) -> float:
 
 def derived_quotes(histograms: StoredHistograms, plans: Sequence[Planned], quotes: Sequence[Quote]) -> list[Quote]:
     """Quotes as they are where stored histograms answer some of the questions."""
-    found = [histograms.answering(one) for one in plans]
-    return [one if how is None else how.quote(one) for one, how in zip(quotes, found, strict=True)]
+    results = [histograms.answering(item) for item in plans]
+    return [quote if how is None else how.quote(quote) for quote, how in zip(quotes, results, strict=True)]

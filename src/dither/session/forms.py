@@ -85,9 +85,9 @@ def _named(thing: MechanismChoice | NoiseChoice) -> Json:
     if not dataclasses.is_dataclass(thing) or own not in registered:
         return {"own": f"{own.__module__}.{own.__qualname__}", "text": _text(thing)}
     given = {
-        one.name: getattr(thing, one.name)
-        for one in dataclasses.fields(thing)
-        if one.init and getattr(thing, one.name) != one.default
+        field.name: getattr(thing, field.name)
+        for field in dataclasses.fields(thing)
+        if field.init and getattr(thing, field.name) != field.default
     }
     return {"name": name} | {key: _plain_or_text(value) for key, value in given.items()} if given else name
 

@@ -122,9 +122,9 @@ def graph_quote(
     if options.get("mechanism", "auto") != "auto":
         return _under_prior(planned, prior, vertices, level)
     statistic = planned.statistic
-    names = [one for one in statistic.mechanism_preference if one in applicable(statistic)]
+    names = [entry for entry in statistic.mechanism_preference if entry in applicable(statistic)]
     if named_noise(options.get("noise", "auto")) is not None:
-        names = [one for one in names if MECHANISMS[one].adds_noise]
+        names = [entry for entry in names if MECHANISMS[entry].adds_noise]
     compared: dict[str, Quote] = {}
     for name in names:
         try:
@@ -135,7 +135,7 @@ def graph_quote(
             if name == planned.mechanism:
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
-    return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
+    return dataclasses.replace(ordered[0][1], alternatives={name: entry.expected_error for name, entry in ordered})
 
 
 def quote_graph(
@@ -153,8 +153,8 @@ def quote_graph(
         return quote_graph_statement(parse_sql(query, schema), source, weights, **options)
     loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
     return Quotes(
-        graph_quote(one, source, **_with_part(options, part))
-        for one, part in shared(query, loss, cast("Weights | None", weights))
+        graph_quote(item, source, **_with_part(options, part))
+        for item, part in shared(query, loss, cast("Weights | None", weights))
     )
 
 
@@ -179,7 +179,7 @@ def _with_part(options: GraphKnownOptions, part: Loss) -> GraphKnownOptions:
 
 def _check_prior(prior: GraphPrior, source: PublicGraph) -> None:
     if not isinstance(prior, GraphPrior):
-        names = " or ".join(f"{one.__name__}(...)" for one in GRAPH_PRIORS)
+        names = " or ".join(f"{item.__name__}(...)" for item in GRAPH_PRIORS)
         raise InvalidArgument("prior", prior, f"must be {names} for a graph")
     if source.edges is not None:
         raise InvalidArgument("prior", prior, "says which edges there are, and here edges are public: leave it out")

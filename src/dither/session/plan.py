@@ -167,7 +167,7 @@ class TablePlan(SessionPlan[R_contra]):
 
     def _dates(self, numbers: Released) -> Released:
         if isinstance(numbers, tuple):
-            return tuple(self._dates(one) for one in numbers)
+            return tuple(self._dates(number) for number in numbers)
         return None if numbers is None else self._in_unit(numbers)
 
 
@@ -258,17 +258,17 @@ def _finder(by: tuple[str, ...], schema: Schema, asked: Loss) -> tuple[StableBin
         raise InvalidArgument(
             "by", hidden[0], "its categories are not declared: declare them, or ask with a delta to have them found"
         )
-    found = asked.share(KEYS_SHARE).exact_epsilon
-    finder = StableBins(found, asked.exact_delta, schema.rows_per_unit)
+    result = asked.share(KEYS_SHARE).exact_epsilon
+    finder = StableBins(result, asked.exact_delta, schema.rows_per_unit)
     return finder, asked.share(1 - KEYS_SHARE).pure()
 
 
 def shape_of_selection(schema: Schema, bound: Query, *, filtered: bool, keys: tuple[str, ...]) -> Shape:
     """The public facts of the records that a question is about."""
     declared = [schema.columns[name] for name in bound.used]
-    dropped = any(one.drops_nulls for one in declared)
+    dropped = any(declaration.drops_nulls for declaration in declared)
     public = isinstance(schema.rows, int) and schema.unit is None and not filtered and not keys and not dropped
-    whole = all(one.type_name in ("integer", "date", "boolean") for one in declared)
+    whole = all(declaration.type_name in ("integer", "date", "boolean") for declaration in declared)
     if public:
         return Shape(schema.most_rows, whole, nullable=True)
     if keys:

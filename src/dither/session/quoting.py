@@ -180,8 +180,8 @@ def quote(
             raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
         return quote_statement(parse_question(query, schema), schema, Loss.asked(epsilon, delta), weights, **known)
     return Quotes(
-        _quoted(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for one, part in shared(query, Loss.asked(epsilon, delta), cast("Weights | None", weights))
+        _quoted(item, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for item, part in shared(query, Loss.asked(epsilon, delta), cast("Weights | None", weights))
     )
 
 
@@ -238,8 +238,8 @@ def searched_epsilon(
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "must be one query object such as Median('total_pay')")
 
-    def error(one: Quote) -> float:
-        return one.worst_expected if of == "expected_error" else one.worst_bound
+    def error(item: Quote) -> float:
+        return item.worst_expected if of == "expected_error" else item.worst_bound
 
     def good(fixed: HowOptions, epsilon: float) -> bool:
         try:
@@ -334,9 +334,9 @@ def _quoted(
     law = named_noise(options.get("noise", "auto"))
     # The default at this epsilon, and what else the statistic prefers.
     preferred = dict.fromkeys((planned.mechanism, *planned.statistic.mechanism_preference))
-    names = [one for one in preferred if one in applicable(planned.statistic)]
+    names = [entry for entry in preferred if entry in applicable(planned.statistic)]
     if law is not None:
-        names = [one for one in names if MECHANISMS[one].adds_noise]
+        names = [entry for entry in names if MECHANISMS[entry].adds_noise]
     compared: dict[str, Quote] = {}
     for name in names:
         try:
@@ -348,7 +348,7 @@ def _quoted(
             if name == planned.mechanism:
                 raise
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
-    return dataclasses.replace(ordered[0][1], alternatives={name: one.expected_error for name, one in ordered})
+    return dataclasses.replace(ordered[0][1], alternatives={name: entry.expected_error for name, entry in ordered})
 
 
 def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:

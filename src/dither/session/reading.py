@@ -85,7 +85,7 @@ class Source(ABC, Generic[Q_contra]):
             runs = [opened.enter_context(plan.opened()) for plan in plans]
             self.ready()
             check_descriptors()
-            yield lambda: [[one.to_dict() for one in each] for each in self.read_all(plans, runs)]
+            yield lambda: [[statistic.to_dict() for statistic in each] for each in self.read_all(plans, runs)]
 
     def read_all(self, plans: Sequence[Q_contra], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
         """The same for several questions."""
@@ -157,9 +157,9 @@ class TableSource(Source[TablePlan]):
         """A release as the ledger keeps it, dates as dates again."""
         release = Release.from_dict(payload)
         group = release.group and {
-            name: datetime.date.fromisoformat(str(one)) if plan.schema.columns[name].type_name == "date" else one
+            name: datetime.date.fromisoformat(str(item)) if plan.schema.columns[name].type_name == "date" else item
             for name in plan.by
-            for one in (release.group[name],)
+            for item in (release.group[name],)
         }
         if not plan.is_dated:
             return dataclasses.replace(release, group=group)
@@ -225,7 +225,7 @@ def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[GroupKey, .
 
 def _displayed(plan: TablePlan, key: tuple[GroupKey, ...]) -> tuple[GroupKey, ...]:
     """The key of a group as users of its columns' types expect it."""
-    return tuple(_displayed_part(plan.schema.columns[name], one) for name, one in zip(plan.by, key, strict=True))
+    return tuple(_displayed_part(plan.schema.columns[name], item) for name, item in zip(plan.by, key, strict=True))
 
 
 def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
@@ -236,7 +236,7 @@ def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
 
 def _dates(payload: Counted) -> Counted:
     if isinstance(payload, tuple):
-        return tuple(_dates(one) for one in payload)
+        return tuple(_dates(item) for item in payload)
     return None if payload is None else datetime.date.fromisoformat(str(payload))
 
 

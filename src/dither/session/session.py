@@ -323,7 +323,7 @@ class Session(PaidSession):
             return quoted
         if isinstance(query, str):
             loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
-            known = {key: one for key, one in options.items() if key not in ("epsilon", "delta", "weights")}
+            known = {key: option for key, option in options.items() if key not in ("epsilon", "delta", "weights")}
             plans = plans_of(parse_question(query, self.schema), self.schema, loss, options.get("weights"), **known)
         else:
             plans = self.plans(query, **options)
@@ -370,7 +370,7 @@ class Session(PaidSession):
 
 def _tell_of_many_groups(plans: Sequence[TablePlan]) -> None:
     """Warn, from public facts, of a question that most people would not have asked: one answer for each day."""
-    most = max((one.groups or 1 for one in plans), default=1)
+    most = max((plan.groups or 1 for plan in plans), default=1)
     if most > MANY_GROUPS:
         warnings.warn(
             f"{most:,} groups: every declared value gets an answer, empty ones too; narrower bounds or a filter make "

@@ -22,7 +22,10 @@ Thing = TypeVar("Thing")
 def shared(things: Iterable[Thing], loss: Loss, weights: Weights | None) -> list[tuple[Thing, Loss]]:
     """Several questions, each with its part of a privacy loss: evenly, or by weights."""
     listed = list(things)
-    return [(one, part_of(loss, share)) for one, share in zip(listed, shares_of(weights, len(listed)), strict=True)]
+    return [
+        (candidate, part_of(loss, share))
+        for candidate, share in zip(listed, shares_of(weights, len(listed)), strict=True)
+    ]
 
 
 def part_of(loss: Loss, share: Fraction) -> Loss:
@@ -42,10 +45,10 @@ def shares_of(weights: Weights | None, parts: int) -> list[Fraction]:
         raise InvalidArgument("query", [], "must have at least one query")
     if weights is None:
         return [Fraction(1, parts)] * parts
-    exactly = [exact(one, "weights") for one in weights]
-    if len(exactly) != parts or any(one <= 0 for one in exactly):
+    exactly = [exact(weight, "weights") for weight in weights]
+    if len(exactly) != parts or any(item <= 0 for item in exactly):
         raise InvalidArgument("weights", list(weights), f"must be a positive number for each of the {parts} queries")
-    return [one / sum(exactly) for one in exactly]
+    return [item / sum(exactly) for item in exactly]
 
 
 def shared_by_items(
@@ -59,10 +62,11 @@ def shared_by_items(
     given = weights_of(statement, weights)
     shares_of(given, len(statement.items))
     free = [_is_free(statement, item, schema) for item in statement.items]
-    paying = [weight for weight, one in zip(given, free, strict=True) if not one]
+    paying = [weight for weight, entry in zip(given, free, strict=True) if not entry]
     shares = iter(shares_of(paying, len(paying)) if paying else [])
     return [
-        (item, loss if one else part_of(loss, next(shares))) for item, one in zip(statement.items, free, strict=True)
+        (item, loss if entry else part_of(loss, next(shares)))
+        for item, entry in zip(statement.items, free, strict=True)
     ]
 
 

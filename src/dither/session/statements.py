@@ -60,8 +60,8 @@ def plans_for(
     if isinstance(query, (str, bytes)) or not isinstance(query, Iterable):
         raise no_query(query)
     return [
-        plan_for(one, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for one, part in shared(query, Loss.asked(epsilon, delta), weights)
+        plan_for(item, schema, epsilon=part.epsilon, delta=part.delta, **options)
+        for item, part in shared(query, Loss.asked(epsilon, delta), weights)
     ]
 
 

@@ -299,8 +299,8 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
 
 def complete_rows(columns: Sequence[NDArray[np.generic]]) -> list[NDArray[np.generic]]:
     """Private: several columns of the same records without those in which any of them is missing."""
-    known = np.logical_and.reduce([~_is_missing(one) for one in columns])
-    return [np.ma.getdata(one)[known] for one in columns]
+    known = np.logical_and.reduce([~_is_missing(column) for column in columns])
+    return [np.ma.getdata(column)[known] for column in columns]
 
 
 def _is_missing(array: NDArray[np.generic]) -> NDArray[np.bool_]:

@@ -28,8 +28,8 @@ def check_descriptors() -> None:
             "(ulimit -n) or close connections; nothing was charged"
         ) from None
     finally:
-        for one in held:
-            os.close(one)
+        for item in held:
+            os.close(item)
 
 
 def raise_descriptors() -> int:

@@ -43,20 +43,20 @@ def encode(data: ColumnLike, values: tuple[Hashable, ...], argument: str, other:
     records = _sequence(data)
     place = {value: index for index, value in enumerate(values)}
     stray = -1 if other is None else _index(other, place)
-    found = _encode_numbers(records, values) if isinstance(records, np.ndarray) else None
-    if found is None:
+    result = _encode_numbers(records, values) if isinstance(records, np.ndarray) else None
+    if result is None:
         listed: Entries = records.tolist() if isinstance(records, np.ndarray) else list(records)
         try:
-            found = np.fromiter((place.get(record, -1) for record in listed), dtype=np.int64, count=len(listed))
+            result = np.fromiter((place.get(record, -1) for record in listed), dtype=np.int64, count=len(listed))
         except TypeError:
             raise InvalidData("data: not every record is a single value; nothing was charged") from None
-    found = np.where(found < 0, stray, found)
-    if stray < 0 and bool((found < 0).any()):
+    result = np.where(result < 0, stray, result)
+    if stray < 0 and bool((result < 0).any()):
         raise InvalidData(
             f"data: not every record is among the declared {argument}; "
             "other=... names the one that all others count as; nothing was charged"
         )
-    return found
+    return result
 
 
 def read_bits(data: ColumnLike, attributes: int | None = None, argument: str = "data") -> NDArray[np.bool_]:

@@ -116,25 +116,27 @@ def days(
     """Many entries as days.  written: how texts are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [written(one) if written is not None and isinstance(one, str) else day(one) for one in entries]
+        return [written(entry) if written is not None and isinstance(entry, str) else day(entry) for entry in entries]
 
 
 def reals(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list
     """Many entries as numbers."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return np.fromiter((real(one) for one in entries), dtype=np.float64)
+        return np.fromiter((real(entry) for entry in entries), dtype=np.float64)
 
 
 def truths(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list
     """Many entries as truth values: 1 and 0, NaN where one is missing or neither."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return np.fromiter((math.nan if (found := truth(one)) is None else found for one in entries), dtype=np.float64)
+        return np.fromiter(
+            (math.nan if (result := truth(entry)) is None else result for entry in entries), dtype=np.float64
+        )
 
 
 def texts(entries: Iterable[object]) -> list[str | None]:  # anything: an entry of a list
     """Many entries as texts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [text(one) for one in entries]
+        return [text(entry) for entry in entries]

@@ -106,9 +106,9 @@ def file_column_type(path: str | Path, column: str) -> np.dtype[np.generic]:
 def state_of_file(file: Path) -> str | None:
     """When a file, and the log of a database file, were last written, and how long they are.  For owners only."""
     stamps = []
-    for one in (file, file.with_name(f"{file.name}.wal")):
+    for item in (file, file.with_name(f"{file.name}.wal")):
         with contextlib.suppress(OSError):
-            status = one.stat()
+            status = item.stat()
             stamps.append(f"{status.st_mtime_ns}:{status.st_size}")
     return ",".join(stamps) or None
 

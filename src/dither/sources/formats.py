@@ -49,13 +49,15 @@ class NumberFormat:
     @functools.cache
     def of(cls, text: str) -> NumberFormat:
         """The format in which 1234.56 is written so."""
-        found = _EXAMPLE.fullmatch(text) if isinstance(text, str) else None
-        if found is None:
+        result = _EXAMPLE.fullmatch(text) if isinstance(text, str) else None
+        if result is None:
             raise InvalidArgument("format", text, NUMBERS)
-        thousands = found["thousands"]
-        decimal = found["decimal"] or ("," if thousands == "." else ".")
-        affixes = found["prefix"].strip(BLANKS), found["suffix"].strip(BLANKS)
-        odd = any(len(one) > _LONGEST or not _is_affix(one) or (one and not one.strip("./")) for one in affixes)
+        thousands = result["thousands"]
+        decimal = result["decimal"] or ("," if thousands == "." else ".")
+        affixes = result["prefix"].strip(BLANKS), result["suffix"].strip(BLANKS)
+        odd = any(
+            len(affix) > _LONGEST or not _is_affix(affix) or (affix and not affix.strip("./")) for affix in affixes
+        )
         if odd or thousands == decimal or decimal not in ".," or (thousands and thousands not in _MARKS):
             raise InvalidArgument("format", text, NUMBERS)
         return cls(" " if thousands in tuple(BLANKS) else thousands, decimal, *affixes)
@@ -64,7 +66,7 @@ class NumberFormat:
     def removed(self) -> tuple[str, ...]:
         """What is taken out of a text, in this order, before its decimal mark becomes a point."""
         affixes = sorted((self.prefix, self.suffix), key=len, reverse=True)  # (one may be a part of the other)
-        return tuple(one for one in (*affixes, *BLANKS, self.thousands.strip(), "+") if one)
+        return tuple(affix for affix in (*affixes, *BLANKS, self.thousands.strip(), "+") if affix)
 
     @functools.cached_property
     def pattern(self) -> str:
@@ -84,8 +86,8 @@ class NumberFormat:
         text = str.__str__(text).strip(SPACES)  # (a text of anybody's own class as it is)
         if _compiled(self.pattern).fullmatch(text) is None:
             return math.nan
-        for one in self.removed:
-            text = text.replace(one, "")
+        for item in self.removed:
+            text = text.replace(item, "")
         return float(text.replace(self.decimal, "."))
 
 
@@ -112,28 +114,28 @@ class DateFormat:
     @functools.cache
     def of(cls, text: str) -> DateFormat:
         """The format of a text such as ``%d.%m.%Y``."""
-        found = re.findall(r"(%?)(.)", text) if isinstance(text, str) else []
-        used = [one for mark, one in found if mark]
+        result = re.findall(r"(%?)(.)", text) if isinstance(text, str) else []
+        used = [item for mark, item in result if mark]
         years = used.count("Y") + used.count("y")
         wrong = len(set(used)) != len(used) or not set(used) <= set(_PARTS) or years != 1
         if (
             wrong
             or not {"m", "d"} <= set(used)
-            or not all(mark or _is_affix(one) or one in " -+.,:/T" for mark, one in found)
+            or not all(mark or _is_affix(item) or item in " -+.,:/T" for mark, item in result)
         ):
             raise InvalidArgument("format", text, DATES)
-        return cls(tuple(found))
+        return cls(tuple(result))
 
     def pattern(self, captured: str | None = None) -> str:
         """What a text matches from its first to its last character; one directive is captured."""
         written = []
-        for place, (mark, one) in enumerate(self.tokens):
+        for place, (mark, item) in enumerate(self.tokens):
             if not mark:
-                written.append(_literal(one))
+                written.append(_literal(item))
                 continue
             near = [self.tokens[at][0] for at in (place - 1, place + 1) if 0 <= at < len(self.tokens)]
-            width = _WIDTHS.get(one, "[0-9][0-9]" if "%" in near else "[0-9][0-9]?")
-            written.append(f"({width})" if one == captured else width)
+            width = _WIDTHS.get(item, "[0-9][0-9]" if "%" in near else "[0-9][0-9]?")
+            written.append(f"({width})" if item == captured else width)
         return "".join(written)
 
     @property
@@ -145,11 +147,11 @@ class DateFormat:
         """The day that a text is; None where it is none."""
         text = str.__str__(text).strip(SPACES)
         parts = {}
-        for one in (self.year, "m", "d"):
-            found = _compiled(self.pattern(one)).fullmatch(text)
-            if found is None:
+        for item in (self.year, "m", "d"):
+            match = _compiled(self.pattern(item)).fullmatch(text)
+            if match is None:
                 return None
-            parts[one] = found[1]
+            parts[item] = match[1]
         year = parts[self.year] if self.year == "Y" else century(parts["y"]) + parts["y"]
         try:
             return datetime.date(int(year), int(parts["m"]), int(parts["d"]))
@@ -165,12 +167,15 @@ def century(year: str) -> str:
 def _is_affix(text: str) -> bool:
     """Whether a text may stand beside a number: letters, signs of currencies, %, points and slashes."""
     return all(
-        one.isalpha() or one in "$%./#" or (ord(one) > 0x9F and one not in BLANKS and one.isprintable()) for one in text
+        character.isalpha()
+        or character in "$%./#"
+        or (ord(character) > 0x9F and character not in BLANKS and character.isprintable())
+        for character in text
     )
 
 
 def _literal(text: str) -> str:
-    return "".join(one if one.isalpha() else f"[{one}]" for one in text)
+    return "".join(character if character.isalpha() else f"[{character}]" for character in text)
 
 
 @functools.cache

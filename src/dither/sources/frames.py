@@ -99,7 +99,7 @@ def table_of(
 ) -> pa.Table:
     """Arrays or lists by name as an Arrow table; ``untyped`` converts entries of columns without a declared type."""
     columns = {str(name): _column_of(str(name), values, untyped, argument) for name, values in given.items()}
-    if len({len(one) for one in columns.values()}) > 1:
+    if len({len(column) for column in columns.values()}) > 1:
         raise InvalidData(f"{argument}: all arrays must have one length; nothing was charged")
     return arrow().table(columns)
 
@@ -149,7 +149,7 @@ def _plain_type(pa: ModuleType, stored_type: pa.DataType) -> pa.DataType:
         return _plain_type(pa, stored_type.value_type)
     if types.is_struct(stored_type):
         fields = [stored_type.field(place) for place in range(stored_type.num_fields)]
-        return pa.struct([(one.name, _plain_type(pa, one.type)) for one in fields])
+        return pa.struct([(field.name, _plain_type(pa, field.type)) for field in fields])
     if types.is_map(stored_type):
         return pa.map_(_plain_type(pa, stored_type.key_type), _plain_type(pa, stored_type.item_type))
     if types.is_fixed_size_list(stored_type):
@@ -167,7 +167,7 @@ def _converted(pa: ModuleType, entries: Entries, wanted: pa.DataType) -> pa.Arra
     try:
         return pa.array(entries, wanted)
     except FAILURES:  # whatever a library raises for such a value
-        return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, one, wanted) for one in entries)])
+        return pa.concat_arrays([pa.nulls(0, wanted), *(_single(pa, entry, wanted) for entry in entries)])
 
 
 # An entry may be anything.
@@ -200,8 +200,8 @@ def table_block(table: pa.Table, members: NDArray[np.int64]) -> pa.Table:
 def object_array(entries: Entries) -> NDArray[np.object_]:
     """A one-dimensional array of objects, whatever they are."""
     built = np.empty(len(entries), dtype=object)
-    for place, one in enumerate(entries):
-        built[place] = one
+    for place, entry in enumerate(entries):
+        built[place] = entry
     return built
 
 

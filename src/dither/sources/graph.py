@@ -408,8 +408,8 @@ def _whole(column: Masked) -> NDArray[np.int64]:
 def _places(column: NDArray[np.int64], names: NDArray[np.integer]) -> NDArray[np.int64]:
     """The index of every entry among the names; -1 for others."""
     order = np.argsort(names)
-    found = np.minimum(np.searchsorted(names[order], column), len(names) - 1)
-    return np.where(names[order][found] == column, order[found], -1)
+    result = np.minimum(np.searchsorted(names[order], column), len(names) - 1)
+    return np.where(names[order][result] == column, order[result], -1)
 
 
 def _symmetric(rows: Pairs, columns: Pairs, n: int) -> bool:

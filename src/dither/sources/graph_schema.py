@@ -95,11 +95,11 @@ class GraphSchema:
     def _graph(self, *, withheld: bool) -> Graph:
         from dither.sources.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
 
-        one, two = self.ends
+        item, two = self.ends
         return Graph.from_file(
             self.file,
             n=self.vertices,
-            source=one,
+            source=item,
             target=two,
             weight=self.weight,
             cap=self.cap,

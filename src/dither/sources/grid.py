@@ -92,7 +92,7 @@ class Grid:
 
     def all_values(self, steps: Sequence[int]) -> tuple[int | float, ...]:
         """Many grid points as numbers."""
-        return tuple(steps) if self.step == 1 else tuple(self.value(one) for one in steps)
+        return tuple(steps) if self.step == 1 else tuple(self.value(step) for step in steps)
 
     def quantise(self, values: NDArray[np.generic], missing: int) -> NDArray[np.int64]:
         """Each value clamped and rounded to the grid, record by record; NaN becomes ``missing``."""

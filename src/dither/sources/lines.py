@@ -79,9 +79,9 @@ class TextLayout:
         """What differs from the usual layout."""
         usual = TextLayout()
         return {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if getattr(self, one.name) != getattr(usual, one.name)
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != getattr(usual, field.name)
         }
 
     def delimiter_of(self, file: Path) -> str:
@@ -90,7 +90,7 @@ class TextLayout:
             return self.delimiter
         usual = DELIMITERS[inner_suffix(file)]
         first = header(file, self)
-        return usual if usual in first else next((one for one in KNOWN_DELIMITERS if one in first), usual)
+        return usual if usual in first else next((item for item in KNOWN_DELIMITERS if item in first), usual)
 
 
 @functools.cache
@@ -101,11 +101,11 @@ def _is_line_by_line(encoding: str) -> bool:
     try:
         if _ONE_BYTE.fullmatch(codecs.lookup(encoding).name) is None:
             return False
-        texts = [bytes([one]).decode(encoding, "replace") for one in range(256)]
+        texts = [bytes([index]).decode(encoding, "replace") for index in range(256)]
     except (LookupError, ValueError):
         return False
-    same = all(texts[one] == chr(one) for one in range(128))
-    return same and all(len(one) == 1 and one != "\n" for one in texts[128:])
+    same = all(texts[index] == chr(index) for index in range(128))
+    return same and all(len(text) == 1 and text != "\n" for text in texts[128:])
 
 
 USUAL = TextLayout()
@@ -124,12 +124,12 @@ def inner_suffix(file: Path) -> str:
 
 def header(file: Path, layout: TextLayout = USUAL) -> str:
     """The line that names the columns: the first, or the first behind those that are skipped."""
-    found = None
+    result = None
     with contextlib.suppress(*UNREADABLE), _opened(file) as stream:
-        found = _first(stream, layout)
-    if found is None:
+        result = _first(stream, layout)
+    if result is None:
         raise InvalidData(f"{file.name} cannot be read: it is not what its name says; nothing was charged")
-    return found
+    return result
 
 
 def blocks(file: Path, layout: TextLayout = USUAL) -> Iterator[bytes]:

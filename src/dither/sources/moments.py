@@ -19,7 +19,7 @@ from dither.sources.entries import FAILURES, day, is_missing
 from dither.sources.frames import ColumnLike, column_entries, is_table
 
 _EPOCH = datetime.date(1970, 1, 1)
-_FIRST, _LAST = ((one - _EPOCH).days for one in (datetime.date.min, datetime.date.max))
+_FIRST, _LAST = ((item - _EPOCH).days for item in (datetime.date.min, datetime.date.max))
 _A_DAY = 86_400
 _FINE = ("D", "h", "m", "s", "ms", "us", "ns")
 """Units of numpy that are read; coarser ones hold more years than there are."""
@@ -47,8 +47,8 @@ class CalendarNumbers:
         whole = min(max(round(number), _FIRST * self._per_day), (_LAST + 1) * self._per_day - 1)
         if not self.in_seconds:
             return _EPOCH + datetime.timedelta(days=whole)
-        found = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=whole)
-        return found if self.zoned else found.replace(tzinfo=None)
+        result = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=whole)
+        return result if self.zoned else result.replace(tzinfo=None)
 
     def read(self, data: ColumnLike) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int64]]:
         """Private: each entry as whole days or seconds, masked where it is missing."""
@@ -58,9 +58,9 @@ class CalendarNumbers:
         entries = data.tolist() if isinstance(data, np.ndarray) else column_entries(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = [_second(one) if self.in_seconds else _day(one) for one in entries]
-        whole = np.array([0 if one is None else one for one in found], dtype=np.int64)
-        return np.ma.MaskedArray(whole, [one is None for one in found])
+            results = [_second(entry) if self.in_seconds else _day(entry) for entry in entries]
+        whole = np.array([0 if result is None else result for result in results], dtype=np.int64)
+        return np.ma.MaskedArray(whole, [result is None for result in results])
 
     def _of_typed(self, values: NDArray[np.datetime64]) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int64]]:
         missing = np.isnat(np.ma.getdata(values)) | np.ma.getmaskarray(values)
@@ -84,10 +84,10 @@ def moments_of(bounds: object) -> CalendarNumbers | None:  # anything: the bound
         return None
     in_seconds = isinstance(low, datetime.datetime) or isinstance(high, datetime.datetime)
     zoned = any(getattr(end, "tzinfo", None) is not None for end in bounds)
-    found = CalendarNumbers(in_seconds, zoned)
-    if not found.number(low) < found.number(high):
+    result = CalendarNumbers(in_seconds, zoned)
+    if not result.number(low) < result.number(high):
         raise InvalidArgument("bounds", (str(low), str(high)), "must be two dates, the earlier one first")
-    return found
+    return result
 
 
 def moments_shape(data: ColumnLike) -> int:
@@ -136,8 +136,8 @@ def _day(entry: object) -> int | None:  # anything: an entry of a list
             entry = entry.astimezone(datetime.UTC)
     except FAILURES:
         return None
-    found = day(entry)
-    return None if found is None else (found - _EPOCH).days
+    result = day(entry)
+    return None if result is None else (result - _EPOCH).days
 
 
 def _second(entry: object) -> int | None:  # anything: an entry of a list
@@ -150,8 +150,8 @@ def _second(entry: object) -> int | None:  # anything: an entry of a list
         if is_missing(entry) or not isinstance(entry, datetime.date):
             return None
         if not isinstance(entry, datetime.datetime):
-            found = _day(entry)
-            return None if found is None else found * _A_DAY
+            result = _day(entry)
+            return None if result is None else result * _A_DAY
         aware = entry if entry.tzinfo is not None else entry.replace(tzinfo=datetime.UTC)
         seconds = int((aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(seconds=1))
         # (a day on either side for time zones; what anybody's own class says beyond that is no moment)

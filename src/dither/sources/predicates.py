@@ -276,13 +276,13 @@ def _place(text: str, error: SqlglotError) -> tuple[int, int]:
     """Where the parser stopped, found by the words around the place; the whole text if it does not say."""
     written = (getattr(error, "errors", None) or [{}])[0]
     before, at, after = (written.get(key) or "" for key in ("start_context", "highlight", "end_context"))
-    found = text.find(before + at + after) if at else -1
-    return (0, len(text)) if found < 0 else (found + len(before), found + len(before) + len(at))
+    result = text.find(before + at + after) if at else -1
+    return (0, len(text)) if result < 0 else (result + len(before), result + len(before) + len(at))
 
 
 def place_of(node: exp.Expr) -> tuple[int, int]:
     """Where a node stands in its text: from its first to its last token that the parser remembers."""
-    spots = [(one.meta["start"], one.meta["end"] + 1) for one in node.walk() if "start" in one.meta]
+    spots = [(item.meta["start"], item.meta["end"] + 1) for item in node.walk() if "start" in item.meta]
     return (min(start for start, _ in spots), max(end for _, end in spots)) if spots else (0, 1)
 
 
@@ -338,7 +338,7 @@ class FilterReader:
         listed = node.expressions
         if not listed or node.args.get("query") is not None or node.args.get("unnest") is not None:
             raise self.problem(node, "write IN with a list of literals")
-        return OneOf(name, tuple(self._value(one, name, declared, "=") for one in listed))
+        return OneOf(name, tuple(self._value(candidate, name, declared, "=") for candidate in listed))
 
     def _is(self, node: exp.Is) -> Predicate:
         name, declared = self._column(node.this)
@@ -401,7 +401,7 @@ def resolved_name(identifier: exp.Identifier, schema: Schema) -> str | None:
     name = str(identifier.this)
     if name in schema.columns:
         return name
-    alike = [one for one in schema.columns if one.lower() == name.lower()]
+    alike = [column for column in schema.columns if column.lower() == name.lower()]
     return alike[0] if len(alike) == 1 and not identifier.quoted else None
 
 

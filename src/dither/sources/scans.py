@@ -78,7 +78,7 @@ class Part:
         """These numbers: whole, and none below 0."""
         if self.powers < 2:
             return [self.shifted(value)] * self.powers
-        products = ([self._limb(one, value) for one in each if one] for each in PRODUCTS)
+        products = ([self._limb(statistic, value) for statistic in each if statistic] for each in PRODUCTS)
         return [functools.reduce(lambda a, b: exp.Mul(this=a, expression=b), each) for each in products]
 
     def _limb(self, which: str, value: exp.Expr) -> exp.Expr:
@@ -113,16 +113,16 @@ def sampled(parts: Sequence[Part], fraction: float) -> list[list[Whole]]:
     query = selection.in_groups(records)
     if selection.by:
         query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
-    codes = [exp.alias_(_code(one, name, ()), f"c{place}") for place, (one, name) in enumerate(_zip(parts, names))]
-    found = selection.engine.arrays(query.select(*codes))
+    codes = [exp.alias_(_code(item, name, ()), f"c{place}") for place, (item, name) in enumerate(_zip(parts, names))]
+    matches = selection.engine.arrays(query.select(*codes))
     if not selection.by:
-        return [[np.sort(one[one != LEFT_OUT])] for one in found]
+        return [[np.sort(result[result != LEFT_OUT])] for result in matches]
     each = []
-    for one in found[1:]:
-        kept = one != LEFT_OUT
-        order = np.lexsort((one[kept], found[0][kept]))
-        ends = np.searchsorted(found[0][kept][order], np.arange(len(selection.groups) + 1))
-        each.append(np.split(one[kept][order], ends[1:-1]))
+    for result in matches[1:]:
+        kept = result != LEFT_OUT
+        order = np.lexsort((result[kept], matches[0][kept]))
+        ends = np.searchsorted(matches[0][kept][order], np.arange(len(selection.groups) + 1))
+        each.append(np.split(result[kept][order], ends[1:-1]))
     return each
 
 
@@ -131,15 +131,15 @@ def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dic
     selection = parts[0].selection
     names, records = _records(parts)
     query, ends = _with_ends(parts, records, groups)
-    keyed = [place for place, one in enumerate(parts) if _has_code(one, several=len(parts) > 1)]
+    keyed = [place for place, part in enumerate(parts) if _has_code(part, several=len(parts) > 1)]
     sums: list[str] = []
     if selection.by:
         query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
-    for place, (one, name) in enumerate(_zip(parts, names)):
+    for place, (item, name) in enumerate(_zip(parts, names)):
         if place in keyed:
-            query = query.select(exp.alias_(_code(one, name, ends[place]), f"c{place}"))
-        for added in one.summed(column(name)):
-            number = _unless_left_out(one, name, added, 0)
+            query = query.select(exp.alias_(_code(item, name, ends[place]), f"c{place}"))
+        for added in item.summed(column(name)):
+            number = _unless_left_out(item, name, added, 0)
             sums.append(f"s{len(sums)}")
             query = query.select(exp.alias_(number, sums[-1]))
     if not query.selects:
@@ -154,12 +154,12 @@ def _zip(parts: Sequence[Part], names: Sequence[str]) -> list[tuple[Part, str]]:
 
 def _records(parts: Sequence[Part], fraction: float | None = None) -> tuple[list[str], exp.Expr]:
     """The names of the columns' values, and the records with their keys as a table t."""
-    one = parts[0]
+    item = parts[0]
     if len(parts) == 1:
-        return [VALUE], one.selection.records(one.name, one.grid, one.missing, fraction).subquery("t")
+        return [VALUE], item.selection.records(item.name, item.grid, item.missing, fraction).subquery("t")
     names = [f"{VALUE}{place}" for place in range(len(parts))]
     values = {name: part.selection.value(part.name, part.missing) for part, name in _zip(parts, names)}
-    return names, one.selection.together(values, fraction).subquery("t")
+    return names, item.selection.together(values, fraction).subquery("t")
 
 
 def _with_ends(
@@ -169,28 +169,28 @@ def _with_ends(
     selection = parts[0].selection
     chosen = range(len(selection.groups)) if groups is None else groups
     if not selection.by:
-        return selection.in_groups(records), [[double_literal(end) for end in one.ends.get(0, ())] for one in parts]
-    joined = {index: tuple(end for one in parts for end in one.ends.get(index, ())) for index in chosen}
+        return selection.in_groups(records), [[double_literal(end) for end in part.ends.get(0, ())] for part in parts]
+    joined = {index: tuple(end for part in parts for end in part.ends.get(index, ())) for index in chosen}
     expressions: list[list[exp.Expr]] = []
     first = 0
-    for one in parts:
-        count = len(next(iter(one.ends.values()), ()))
+    for part in parts:
+        count = len(next(iter(part.ends.values()), ()))
         expressions.append([exp.column(end_name(first + place), table="g") for place in range(count)])
         first += count
     return selection.in_groups(records, joined), expressions
 
 
-def _has_code(one: Part, *, several: bool) -> bool:
-    return one.coded is not None or (several and one.missing is None)
+def _has_code(part: Part, *, several: bool) -> bool:
+    return part.coded is not None or (several and part.missing is None)
 
 
-def _code(one: Part, name: str, ends: Sequence[exp.Expr]) -> exp.Expr:
-    return exp.cast(_unless_left_out(one, name, one.code(column(name), ends), LEFT_OUT), "bigint")
+def _code(part: Part, name: str, ends: Sequence[exp.Expr]) -> exp.Expr:
+    return exp.cast(_unless_left_out(part, name, part.code(column(name), ends), LEFT_OUT), "bigint")
 
 
-def _unless_left_out(one: Part, name: str, number: exp.Expr, otherwise: int) -> exp.Expr:
+def _unless_left_out(part: Part, name: str, number: exp.Expr, otherwise: int) -> exp.Expr:
     """A number of a record; of one that the column leaves out (alone it does not even meet them) another."""
-    if name == VALUE or one.missing is not None:
+    if name == VALUE or part.missing is not None:
         return number
     return exp.case().when(exp.Is(this=column(name), expression=exp.Null()), literal(otherwise)).else_(number)
 
@@ -218,13 +218,13 @@ def _counted(
     ]
     query = query.select(*(exp.alias_(total, name) for total, name in zip(totals, sums, strict=True)))
     if len(sets) > 1:
-        listed = [exp.Tuple(expressions=[one.copy() for one in each]) for each in sets]
+        listed = [exp.Tuple(expressions=[statistic.copy() for statistic in each]) for each in sets]
         query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=listed)]))
     elif sets[0]:
-        query = query.group_by(*(one.copy() for one in sets[0]))
+        query = query.group_by(*(item.copy() for item in sets[0]))
     if not sums:
         return query
-    kept = [exp.column(one.alias_or_name) for one in query.selects[: -len(sums)]]
+    kept = [exp.column(selected.alias_or_name) for selected in query.selects[: -len(sums)]]
     outer = exp.select(*kept).from_(query.subquery("totals"))
     halves = [half for name in sums for half in selection.engine.halves(exp.column(name))]
     return outer.select(*(exp.alias_(half, f"h{place}") for place, half in enumerate(halves)))
@@ -234,7 +234,7 @@ def _by_part(
     parts: Sequence[Part], arrays: list[Whole], keyed: Sequence[int], selection: Selection
 ) -> list[dict[int, Found]]:
     rest = iter(arrays)
-    counts_at = len(arrays) - 2 * sum(one.sum_count for one in parts) - 1
+    counts_at = len(arrays) - 2 * sum(part.sum_count for part in parts) - 1
     rows = len(arrays[counts_at])
     nothing = np.zeros(rows, dtype=np.int64)
     indices = next(rest) if selection.by else nothing
@@ -242,9 +242,9 @@ def _by_part(
     codes = next(rest) if keyed else nothing
     counts = next(rest)
     halves = list(zip(rest, rest, strict=True))
-    found, first = [], 0
-    for place, one in enumerate(parts):
-        own, first = halves[first : first + one.sum_count], first + one.sum_count
+    result, first = [], 0
+    for place, part in enumerate(parts):
+        own, first = halves[first : first + part.sum_count], first + part.sum_count
         is_keyed = place in keyed
         chosen = codes != LEFT_OUT if is_keyed else np.ones(rows, dtype=np.bool_)
         if places is not None:
@@ -252,13 +252,13 @@ def _by_part(
         at = np.flatnonzero(chosen & (counts > 0))
         order = at[np.lexsort((codes[at], indices[at]))]
         each, starts = np.unique(indices[order], return_index=True)
-        found.append(
+        result.append(
             {
                 int(index): Found(codes[inside], counts[inside], tuple((a[inside], b[inside]) for a, b in own))
                 for index, inside in zip(each, np.split(order, starts[1:]) if len(each) else (), strict=True)
             }
         )
-    return found
+    return result
 
 
 def largest(part: Part, most: int, *, least: bool) -> dict[int, tuple[int, Whole]] | None:
@@ -273,10 +273,10 @@ def largest(part: Part, most: int, *, least: bool) -> dict[int, tuple[int, Whole
     names, records = _records([part])
     by = [exp.column(GROUP, table="g")] if selection.by else []
     inner = selection.in_groups(records).select(*by, exp.alias_(counted(), "n"), exp.alias_(listed, "l"))
-    inner = inner.group_by(*(one.copy() for one in by)) if by else inner
+    inner = inner.group_by(*(item.copy() for item in by)) if by else inner
     kept = [*([exp.column(GROUP)] if by else []), exp.column("n")]
     flat = exp.select(*kept, exp.alias_(exp.Explode(this=exp.column("l")), VALUE)).from_(inner.subquery("lists"))
-    outer = exp.select(*(exp.cast(one.copy(), "bigint") for one in kept), part.code(column(names[0]), ()))
+    outer = exp.select(*(exp.cast(item.copy(), "bigint") for item in kept), part.code(column(names[0]), ()))
     arrays = selection.engine.arrays(outer.from_(flat.subquery("t")))
     indices = arrays[0] if by else np.zeros(len(arrays[0]), dtype=np.int64)
     counts, codes = arrays[-2:]

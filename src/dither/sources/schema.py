@@ -130,7 +130,7 @@ class Schema:
         """The type of a column of numbers or dates."""
         declared = self.column(name, argument)
         if not isinstance(declared, Measured):
-            numbers = [column for column, one in self.columns.items() if isinstance(one, Measured)]
+            numbers = [column for column, item in self.columns.items() if isinstance(item, Measured)]
             raise InvalidArgument(argument, name, f"must be a column of numbers: {', '.join(numbers)}")
         return declared
 

@@ -46,7 +46,7 @@ LONGEST = 8_000_000
 """A longer file is no schema."""
 VERSION = VERSIONS[-1]
 """What new schema files say."""
-_LAYOUT = tuple(one.name for one in dataclasses.fields(TextLayout))
+_LAYOUT = tuple(field.name for field in dataclasses.fields(TextLayout))
 _ANY_OPTION = ("type", "bounds", "step", "nulls", "format", "values")
 _MISSING = {
     "bounds": "bounds are missing: a public range, known without looking at the data",
@@ -188,7 +188,7 @@ def written(value: Writable) -> str:
         # JSON escapes what TOML escapes, except for DEL and for characters beyond 16 bits.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(written(one) for one in value)}]"
+        return f"[{', '.join(written(part) for part in value)}]"
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Fraction) and value.denominator != 1:
@@ -238,7 +238,7 @@ class _SchemaReader:
         raise problem
 
     def _offset(self, line: int, column: int) -> int:
-        return sum(len(one) + 1 for one in self.text.split("\n")[: line - 1]) + column - 1
+        return sum(len(part) + 1 for part in self.text.split("\n")[: line - 1]) + column - 1
 
     def problem(self, path: Path, reason: str, *, value: bool = False) -> InvalidText:
         """An error that points at a key, or at its value."""
@@ -247,14 +247,14 @@ class _SchemaReader:
     def schema(self, name: str, folder: str | None) -> Schema:
         """Everything that the file says."""
         file = self._read(TableFile)
-        columns = {one: self._column(one, declared) for one, declared in file.columns.items()}
-        for one in file.priors:
-            if not isinstance(columns.get(one), Measured):
-                raise self.problem(("priors", one), "name a declared column of numbers or dates")
-        priors = {one: given_fields(prior) for one, prior in file.priors.items()}
+        columns = {item: self._column(item, declared) for item, declared in file.columns.items()}
+        for item in file.priors:
+            if not isinstance(columns.get(item), Measured):
+                raise self.problem(("priors", item), "name a declared column of numbers or dates")
+        priors = {item: given_fields(prior) for item, prior in file.priors.items()}
         given = {"name": name, "rows": PRIVATE, **given_fields(file.dataset), **self._budget(file.budget)}
         with self._pointing({key: ("dataset", key) for key in given}):
-            layout = TextLayout(**{one: given.pop(one) for one in _LAYOUT if one in given})
+            layout = TextLayout(**{item: given.pop(item) for item in _LAYOUT if item in given})
             return Schema(columns=columns, folder=folder, priors=priors, version=file.version, layout=layout, **given)
 
     def graph(self, name: str, folder: str | None) -> GraphSchema:
@@ -280,7 +280,7 @@ class _SchemaReader:
         *above, key = problem.path
         if problem.fields and (key in _ANY_OPTION and above[:1] == ["columns"]):
             type_name = self.contents["columns"][above[1]]["type"]
-            fields = ", ".join(one for one in problem.fields if one != "type")
+            fields = ", ".join(field for field in problem.fields if field != "type")
             return self.problem(problem.path, f"a {type_name} column has no {key}; accepted are {fields}")
         if problem.fields:
             what = "key" if above else "section of a graph" if "graph" in self.contents else "section"

@@ -43,7 +43,7 @@ def _checked(function: Callable[[Given], T]) -> Form:
 
 
 def _one_of(options: tuple[str, ...], more: str = "") -> Callable[[Given], str]:
-    listed = " ".join((", ".join(f'"{one}"' for one in options), more)).strip()
+    listed = " ".join((", ".join(f'"{option}"' for option in options), more)).strip()
     return lambda given: f"write {listed}{suggested(given, options)}"
 
 
@@ -119,14 +119,14 @@ def _ends(of: Form) -> Form:
 def _values(given: Given) -> list[str]:
     if not isinstance(given, list) or not given:
         raise InvalidArgument("", type(given), 'write a list of names such as ["clerk", "nurse"]')
-    found: dict[str, None] = {}
-    for place, one in enumerate(given):
-        if not isinstance(one, (str, int)) or isinstance(one, bool):
-            raise InvalidArgument(str(place), one, "write a name in quotes, or a whole number")
-        if str(one) in found or str(one) == "other":
-            raise InvalidArgument(str(place), one, 'write different names, none of them "other"')
-        found[str(one)] = None
-    return list(found)
+    results: dict[str, None] = {}
+    for place, argument in enumerate(given):
+        if not isinstance(argument, (str, int)) or isinstance(argument, bool):
+            raise InvalidArgument(str(place), argument, "write a name in quotes, or a whole number")
+        if str(argument) in results or str(argument) == "other":
+            raise InvalidArgument(str(place), argument, 'write different names, none of them "other"')
+        results[str(argument)] = None
+    return list(results)
 
 
 def _is_word(given: Given) -> bool:
@@ -153,15 +153,17 @@ def _column(name: str) -> type[Model]:
     """The model of one type of column: two ends of a range are its bounds, and its other fields are keys."""
     declared_type: Any = TYPES[name]  # a dataclass, as all of them are
     fields = dataclasses.fields(declared_type)
-    needed = [one for one in fields if one.default is dataclasses.MISSING]
+    needed = [field for field in fields if field.default is dataclasses.MISSING]
     numbers = either(_is_word, among(*_WORDS, more="or a value within the bounds"), NUMBER)
     options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values), "format": TEXT}
     keys: dict[str, tuple[Form, EllipsisType | None]] = {"type": (choice(name), ...)}
     if len(needed) == 2:
         ends = _ends(DAY if name == "date" else NUMBER)
         keys["bounds"] = (either(_is_unbounded, _checked(_no_ends), ends) if name == "real" else ends, ...)
-    declared = [one.name for one in fields if one not in needed]
-    return model(f"{name.capitalize()}Column", **keys, **{one: (options[one], None) for one in declared})
+    declared = [field.name for field in fields if field not in needed]
+    return model(
+        f"{name.capitalize()}Column", **keys, **{declaration: (options[declaration], None) for declaration in declared}
+    )
 
 
 def _told_apart(models: dict[str, type[Model]], key: str) -> Form:
@@ -174,18 +176,21 @@ def _told_apart(models: dict[str, type[Model]], key: str) -> Form:
 
 def prior_models(number: Form, positive: Form) -> dict[str, type[Model]]:
     """The models of what may be publicly known of a column, by ``kind``; numbers are of these types."""
-    types = {one: positive if one in ("median", "sigma", "sd") else number for one in _PRIOR_NUMBERS}
+    types = {item: positive if item in ("median", "sigma", "sd") else number for item in _PRIOR_NUMBERS}
     return {
         kind: model(
             f"{kind.capitalize()}Prior",
             kind=(choice(kind), ...),
-            **{one: (types[one], None if (kind, one) in MAY_BE_MISSING else ...) for one in parameters},
+            **{
+                parameter: (types[parameter], None if (kind, parameter) in MAY_BE_MISSING else ...)
+                for parameter in parameters
+            },
         )
         for kind, parameters in PRIOR_PARAMETERS.items()
     }
 
 
-_PRIOR_NUMBERS = {one for parameters in PRIOR_PARAMETERS.values() for one in parameters}
+_PRIOR_NUMBERS = {parameter for parameters in PRIOR_PARAMETERS.values() for parameter in parameters}
 COLUMNS = {name: _column(name) for name in TYPES}
 PRIORS = prior_models(NUMBER, followed(NUMBER, _positive))
 

@@ -105,16 +105,16 @@ class Selection:
         empty = exp.Is(this=cleaned.copy(), expression=exp.Null())
         has_nan = stored_type == "real" and self.engine.stores_nan
         absent = empty if has_nan else exp.Is(this=column(name), expression=exp.Null())
-        found = exp.case().when(absent, literal(MISSING)).when(empty.copy(), literal(UNREADABLE))
+        result = exp.case().when(absent, literal(MISSING)).when(empty.copy(), literal(UNREADABLE))
         if isinstance(declared, Category) and declared.values is not None:
-            listed = exp.In(this=cleaned, expressions=[literal(one) for one in declared.values])
-            found = found.when(exp.Not(this=listed), literal(UNREADABLE))
+            listed = exp.In(this=cleaned, expressions=[literal(value) for value in declared.values])
+            result = result.when(exp.Not(this=listed), literal(UNREADABLE))
         if isinstance(declared, Measured) and declared.is_bounded:
             low, high = (double_literal(raw_value(declared.grid, end)) for end in declared.grid.ends)
             number = exp.cast(cleaned, "double")
             outside = exp.or_(exp.LT(this=number, expression=low), exp.GT(this=number.copy(), expression=high))
-            found = found.when(outside, literal(CLAMPED))
-        return found.else_(literal(AS_DECLARED))
+            result = result.when(outside, literal(CLAMPED))
+        return result.else_(literal(AS_DECLARED))
 
     def records(
         self, name: str | None, grid: Grid | None, missing: float | None, fraction: float | None = None
@@ -151,7 +151,7 @@ class Selection:
         chosen = self._with_unit(chosen)
         value = column(VALUE) if grid is None else self.steps(column(VALUE), grid)
         payload = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
-        return self._fewest(chosen, payload, [VALUE, *(f"k{one}" for one in range(len(self.by)))])
+        return self._fewest(chosen, payload, [VALUE, *(f"k{index}" for index in range(len(self.by)))])
 
     def _with_unit(self, chosen: exp.Select) -> exp.Select:
         """The person of every row as u; rows without one are left out."""
@@ -171,14 +171,14 @@ class Selection:
             ]
         )
         place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order)
-        ranked = exp.select(*(column(one) for one in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
+        ranked = exp.select(*(column(name) for name in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
         within = exp.LTE(this=column("r"), expression=literal(self.schema.rows_per_unit))
-        return exp.select(*(column(one) for one in names)).from_(ranked.subquery("ranked")).where(within)
+        return exp.select(*(column(name) for name in names)).from_(ranked.subquery("ranked")).where(within)
 
     def keyed_hash(self, *parts: exp.Expr) -> exp.Expr:
         """A hash of texts under the secret of this release."""
         texts = [exp.Literal.string(self.secret), *parts]
-        return exp.MD5(this=functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), texts))
+        return exp.MD5(this=functools.reduce(lambda item, two: exp.DPipe(this=item, expression=two), texts))
 
     def tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
         """Several columns of every selected record, c0, c1, ... and their kinds; with a unit, also a hash of it as h.
@@ -190,10 +190,12 @@ class Selection:
         if self.schema.unit is None:
             return chosen, stored_types
         listed = [f"c{place}" for place in range(len(names))]
-        payload = [exp.cast(column(one), "text") for one in listed]
+        payload = [exp.cast(column(candidate), "text") for candidate in listed]
         kept = self._fewest(self._with_unit(chosen), payload, [*listed, "u"])
         person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
-        hashed = exp.select(*(column(one) for one in listed), exp.alias_(person, "h")).from_(kept.subquery("kept"))
+        hashed = exp.select(*(column(candidate) for candidate in listed), exp.alias_(person, "h")).from_(
+            kept.subquery("kept")
+        )
         return hashed, [*stored_types, "text"]
 
     def marked_tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
@@ -210,10 +212,10 @@ class Selection:
         for key, name in zip(keys, self.by, strict=True):
             chosen = chosen.select(exp.alias_(self._key(name), key))
         if self.schema.unit is not None:
-            payload = [exp.cast(column(one), "text") for one in (*read, *keys)]
+            payload = [exp.cast(column(item), "text") for item in (*read, *keys)]
             chosen = self._fewest(self._with_unit(chosen), payload, [*read, *keys])
         group = exp.cast(exp.column(GROUP, table="g") if self.by else literal(0), "bigint")
-        columns = [exp.column(one, table="t") for one in read]
+        columns = [exp.column(item, table="t") for item in read]
         return self.in_groups(chosen.subquery("t")).select(exp.alias_(group, GROUP), *columns), [
             "whole",
             *stored_types,
@@ -329,17 +331,17 @@ def thresholds(grid: Grid, steps: Sequence[int]) -> NDArray[np.float64]:
     low, high = grid.ends
     wanted = np.array(steps, dtype=np.int64)
     size = _size(grid)
-    found: NDArray[np.float64] = np.asarray((wanted - 0.5) * size, dtype=np.float64)
+    result: NDArray[np.float64] = np.asarray((wanted - 0.5) * size, dtype=np.float64)
 
     def reached(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.asarray(grid.quantise(numbers, low) >= wanted)
 
     inside = (low < wanted) & (wanted <= high)
-    while np.any(too_far := inside & reached(found)):
-        found = np.asarray(np.where(too_far, np.nextafter(found, -np.inf), found), dtype=np.float64)
-    while np.any(short := inside & ~reached(found)):
-        found = np.asarray(np.where(short, np.nextafter(found, np.inf), found), dtype=np.float64)
-    return np.where(wanted <= low, -np.inf, np.where(wanted > high, np.inf, found))
+    while np.any(too_far := inside & reached(result)):
+        result = np.asarray(np.where(too_far, np.nextafter(result, -np.inf), result), dtype=np.float64)
+    while np.any(short := inside & ~reached(result)):
+        result = np.asarray(np.where(short, np.nextafter(result, np.inf), result), dtype=np.float64)
+    return np.where(wanted <= low, -np.inf, np.where(wanted > high, np.inf, result))
 
 
 def counted() -> exp.Expr:

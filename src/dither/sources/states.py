@@ -30,7 +30,7 @@ def is_present(data: ColumnLike) -> NDArray[np.bool_]:
     entries = data.tolist() if isinstance(data, np.ndarray) else column_entries(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ~np.fromiter((is_missing(one) for one in entries), dtype=np.bool_, count=len(entries))
+        return ~np.fromiter((is_missing(entry) for entry in entries), dtype=np.bool_, count=len(entries))
 
 
 def entry_states(data: ColumnLike, bounds: Sequence[Number] | None) -> NDArray[np.int64]:
@@ -43,7 +43,7 @@ def entry_states(data: ColumnLike, bounds: Sequence[Number] | None) -> NDArray[n
         entries = data.tolist() if isinstance(data, np.ndarray) else column_entries(data)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            values = np.fromiter((real(one) for one in entries), dtype=np.float64, count=len(entries))
+            values = np.fromiter((real(entry) for entry in entries), dtype=np.float64, count=len(entries))
     low, high = (-math.inf, math.inf) if bounds is None else (float(exact(end, "bounds")) for end in bounds)
     states = np.where((values < low) | (values > high), CLAMPED, AS_DECLARED)
     states = np.where(np.isnan(values), UNREADABLE, states)

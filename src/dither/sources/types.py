@@ -324,7 +324,7 @@ class Category(ColumnType):
             return
         if isinstance(self.values, (str, bytes)) or not hasattr(self.values, "__iter__"):
             raise InvalidArgument("values", self.values, "must be a list of names")
-        listed = tuple(str(one) for one in self.values)
+        listed = tuple(str(value) for value in self.values)
         if not listed or len(set(listed)) != len(listed) or "other" in listed:
             raise InvalidArgument("values", list(listed)[:9], 'must be different names, none of them "other"')
         if not all(map(storable, listed)):
@@ -342,12 +342,14 @@ class Category(ColumnType):
         return self._options(values=None if self.values is None else list(self.values))
 
 
-TYPES: dict[str, type[ColumnType]] = {one.type_name: one for one in (Real, Integer, Decimal, Date, Boolean, Category)}
+TYPES: dict[str, type[ColumnType]] = {
+    item.type_name: item for item in (Real, Integer, Decimal, Date, Boolean, Category)
+}
 
 
 def storable(text: str) -> bool:
     """Whether every engine can hold a text: NUL and halves of surrogate pairs would make some raise errors."""
-    return "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def day_number(value: Scalar, argument: str) -> int:
@@ -383,7 +385,7 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     if isinstance(declared, Boolean):
         return pa.array(truths(entries), pa.float64(), from_pandas=True).cast(pa.bool_())  # (NaN is missing)
     if isinstance(declared, Real) and (written := declared.written) is not None:
-        entries = [written.number(one) if isinstance(one, str) else one for one in entries]
+        entries = [written.number(entry) if isinstance(entry, str) else entry for entry in entries]
     if isinstance(declared, Measured):
         return pa.array(reals(entries), pa.float64())
     return pa.array(texts(entries), pa.string())

@@ -134,37 +134,37 @@ class SharedReading:
     def __repr__(self) -> str:
         return "SharedReading(<private>)"
 
-    def add(self, one: EngineColumns) -> None:
+    def add(self, columns: EngineColumns) -> None:
         """Read this column together with the others; all have the same filter and groups, and nobody owns rows."""
-        self._columns.append(one)
+        self._columns.append(columns)
 
     def column(
         self, selection: Selection, name: str | None, grid: Grid, missing: int, expected: int | None
     ) -> EngineColumns:
         """A column that is to be read: of queries that read the same one in the same way, the same."""
-        for one in self._columns:
-            if not one.is_read and one.reads_as(selection, name, grid, missing):
-                return one
+        for item in self._columns:
+            if not item.is_read and item.reads_as(selection, name, grid, missing):
+                return item
         return EngineColumns(selection, name, grid, missing, expected, self)
 
     def read(self) -> None:
         """All that is known to be wanted of the columns that were not read before."""
-        new = [one for one in self._columns if not one.is_read]
+        new = [item for item in self._columns if not item.is_read]
         if len(new) == 1 and new[0].read_extremes():
             return
         estimated = functools.cache(new[0].estimated_rows)
-        sample = [one for one in new if one.shares and not one.is_read_whole(estimated)]
+        sample = [item for item in new if item.shares and not item.is_read_whole(estimated)]
         if sample:
             groups, rows = len(sample[0].selection.groups), estimated()
             wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
             fraction = min(wanted / max(rows, 1), 1.0)
-            for one, steps in zip(sample, sampled([one.steps_part() for one in sample], fraction), strict=True):
-                one.sample, one.fraction = steps, fraction
-        wishes = [one.first_wish() for one in new]
-        for one, wish, found in zip(new, wishes, scan([wish.part for wish in wishes]), strict=True):
-            one.take(wish, found)
-        for one in sample:
-            one.widen()
+            for item, steps in zip(sample, sampled([item.steps_part() for item in sample], fraction), strict=True):
+                item.sample, item.fraction = steps, fraction
+        wishes = [item.first_wish() for item in new]
+        for item, wish, result in zip(new, wishes, scan([wish.part for wish in wishes]), strict=True):
+            item.take(wish, result)
+        for item in sample:
+            item.widen()
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class EngineColumns:
 
     def hint(self, shares: tuple[float, ...] = (), width: int = 0, powers: int = 0, *, summed: bool = False) -> None:
         """What will be wanted, beside what others want."""
-        self.shares = (*self.shares, *(one for one in shares if one not in self.shares))
+        self.shares = (*self.shares, *(share for share in shares if share not in self.shares))
         self.width = max(self._hinted, width) or DEFAULT_WIDTH
         self._hinted = max(self._hinted, width)
         self.powers, self.summed = max(self.powers, powers), self.summed or summed
@@ -282,7 +282,7 @@ class EngineColumns:
         most = max(len(each) for each in brackets.values())
         behind = self.grid.ends[1] + 1
         filled = {index: [*each, *[(behind, behind)] * (most - len(each))] for index, each in brackets.items()}
-        flat = thresholds(self.grid, [end for each in filled.values() for one in each for end in one])
+        flat = thresholds(self.grid, [end for each in filled.values() for ends in each for end in ends])
         places = flat.reshape(len(filled), 2 * most)
         ends = {index: tuple(float(end) for end in each) for index, each in zip(filled, places, strict=True)}
         return _Wish(self._part("brackets", ends, powers), filled, powers)
@@ -291,14 +291,14 @@ class EngineColumns:
         """A pass for this column alone, over the groups that have brackets or over all."""
         self.take(wish, scan([wish.part], None if wish.brackets is None else list(wish.brackets))[0])
 
-    def take(self, wish: _Wish, found: dict[int, Found]) -> None:
+    def take(self, wish: _Wish, results: dict[int, Found]) -> None:
         """Keep what a pass has found."""
         if self._groups is None:
-            self._groups = [_Group(_records_of(found.get(index))) for index in range(len(self.selection.groups))]
+            self._groups = [_Group(_records_of(results.get(index))) for index in range(len(self.selection.groups))]
             if not self.selection.by:
                 self._verify(self._groups[0].records)
         for index in range(len(self._groups)) if wish.brackets is None else wish.brackets:
-            group, here = self._groups[index], found.get(index)
+            group, here = self._groups[index], results.get(index)
             if _records_of(here) != group.records:
                 raise SourceFailed(_CHANGED)
             if wish.powers:
@@ -306,22 +306,22 @@ class EngineColumns:
             if wish.brackets is not None:
                 group.segments += self._segments(wish.brackets[index], here, summed=wish.powers > 0)
 
-    def _segments(self, brackets: Sequence[Bracket], found: Found | None, *, summed: bool) -> list[Segment]:
+    def _segments(self, brackets: Sequence[Bracket], result: Found | None, *, summed: bool) -> list[Segment]:
         low = self.grid.ends[0]
-        if found is None:
+        if result is None:
             return [Segment(0, _NONE, _NONE, 0) for _ in brackets]
         segments, offset, total = [], 0, 0
         for place, bracket in enumerate(brackets):
-            gap = found.codes == LEFT_OUT - 1 - place
-            offset += int(found.counts[gap].sum())
-            total += found.total(0, gap) if summed else 0
-            start, stop = np.searchsorted(found.codes, [max(end - low, 0) for end in bracket])
-            codes, counts = found.codes[start:stop], found.counts[start:stop]
+            gap = result.codes == LEFT_OUT - 1 - place
+            offset += int(result.counts[gap].sum())
+            total += result.total(0, gap) if summed else 0
+            start, stop = np.searchsorted(result.codes, [max(end - low, 0) for end in bracket])
+            codes, counts = result.codes[start:stop], result.counts[start:stop]
             # With one bracket around everything there are no gaps, and nothing lies before it.
             before = total + low * offset if summed or bracket == self._everything else None
             segments.append(Segment(offset, codes + low, np.cumsum(counts), before))
             offset += int(counts.sum())
-            total += found.total(0, slice(start, stop)) if summed else 0
+            total += result.total(0, slice(start, stop)) if summed else 0
         return segments
 
     def read_extremes(self) -> bool:
@@ -332,13 +332,13 @@ class EngineColumns:
         if len(self.shares) != 1 or len(sides) != 1 or not only_ranks or count * groups > MOST_EXTREMES:
             return False
         is_maximum = sides.pop()
-        found = largest(self.steps_part(), count, least=not is_maximum)
-        if found is None:
+        result = largest(self.steps_part(), count, least=not is_maximum)
+        if result is None:
             return False
         low = self.grid.ends[0]
         self._groups = []
         for index in range(groups):
-            records, codes = found.get(index, (0, _NONE))
+            records, codes = result.get(index, (0, _NONE))
             _, values, counts = runs_of(codes)
             offset = records - len(codes) if is_maximum else 0
             self._groups.append(_Group(records, [Segment(offset, values + low, np.cumsum(counts), is_cut=True)]))
@@ -464,7 +464,9 @@ class EngineColumns:
             self.powers = max(self.powers, powers)
         group = self._known()[index]
         if len(group.sums) < powers:
-            whole = next((one for one in group.segments if one.offset == 0 and one.last == group.records), None)
+            whole = next(
+                (segment for segment in group.segments if segment.offset == 0 and segment.last == group.records), None
+            )
             if whole is None:
                 self._read(self._wish(None, powers))
             else:
@@ -539,15 +541,15 @@ class EngineColumn:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-def _records_of(found: Found | None) -> int:
-    return 0 if found is None else int(found.counts.sum())
+def _records_of(result: Found | None) -> int:
+    return 0 if result is None else int(result.counts.sum())
 
 
-def _moments(found: Found, powers: int) -> tuple[int, ...]:
+def _moments(result: Found, powers: int) -> tuple[int, ...]:
     """The sum of the steps of all records, and that of their squares where it is wanted."""
     if powers == 1:
-        return (found.total(0),)
-    high, low, both_high, mixed, both_low = (found.total(place) for place in range(len(PRODUCTS)))
+        return (result.total(0),)
+    high, low, both_high, mixed, both_low = (result.total(place) for place in range(len(PRODUCTS)))
     limb = 1 << LIMB_BITS
     return high * limb + low, (both_high * limb + 2 * mixed) * limb + both_low
 
@@ -588,12 +590,12 @@ def counts_by_key(selection: Selection, name: str | None, grid: Grid | None, mis
     known_as = None if grid is None or missing is None else raw_value(grid, missing)
     source = selection.records(name, grid, known_as).subquery("t")
     query = exp.select(*keys, counted()).from_(source).where(known).group_by(*(key.copy() for key in keys))
-    found: Counter[Key] = Counter()
+    result: Counter[Key] = Counter()
     for *parts, number in selection.engine.rows(query):
         key = tuple(map(_plain_key, parts))
         if None not in key:
-            found[cast("Key", key)] += int(number)
-    return dict(found)
+            result[cast("Key", key)] += int(number)
+    return dict(result)
 
 
 def _plain_key(part: str | float) -> str | int | None:

@@ -44,12 +44,14 @@ class SqlFunction:
     def fields(self) -> tuple[str, ...]:
         """The fields that may be given by name."""
         declared = () if self.has_schema else self.entry.declared
-        return tuple(one for one in (*self.entry.settable, *declared) if one not in self.sql.fixed)
+        return tuple(
+            declaration for declaration in (*self.entry.settable, *declared) if declaration not in self.sql.fixed
+        )
 
     @property
     def takes_list(self) -> bool:
         """True if its numbers stand in brackets."""
-        return any(one.is_list for one in self.sql.numbers)
+        return any(number.is_list for number in self.sql.numbers)
 
 
 def functions_of(scope: Scope) -> Mapping[str, tuple[SqlFunction, ...]]:
@@ -59,15 +61,15 @@ def functions_of(scope: Scope) -> Mapping[str, tuple[SqlFunction, ...]]:
 
 @functools.cache
 def _functions(types: frozenset[SourceType], as_in_python: bool) -> Mapping[str, tuple[SqlFunction, ...]]:
-    found: dict[str, list[SqlFunction]] = {}
+    results: dict[str, list[SqlFunction]] = {}
     for entry in entries().values():
-        for one in entry.functions if entry.of in types else ():
+        for function in entry.functions if entry.of in types else ():
             # Without a table the own name of a query is what it is in Python, not what SQL means by it.
-            plain = as_in_python and one.function == entry.name and not one.star
-            means = dataclasses.replace(one, fixed={}) if plain else one
-            found.setdefault(one.function, []).append(SqlFunction(entry, means, not as_in_python))
+            plain = as_in_python and function.function == entry.name and not function.star
+            means = dataclasses.replace(function, fixed={}) if plain else function
+            results.setdefault(function.function, []).append(SqlFunction(entry, means, not as_in_python))
     # Errors name the first way to call a function: one without a list.
-    return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(found.items())}
+    return {name: tuple(sorted(ways, key=lambda way: way.takes_list)) for name, ways in sorted(results.items())}
 
 
 def supported(scope: Scope) -> str:
@@ -97,7 +99,7 @@ def query_of(call: Call, scope: Scope, given: Mapping[str, Field] | None = None)
     entry = function.entry
     named = _named(call, function)
     fields = {**function.sql.fixed, **_positional(call, function, scope, named)}
-    fields |= {field: _given(call, entry, one) for field, one in named.items()}
+    fields |= {field: _given(call, entry, name) for field, name in named.items()}
     for field, value in (given or {}).items():
         if field in fields or field not in function.fields:
             why = "it stands in the call already" if field in fields else f"{function.form} does not take it"
@@ -129,7 +131,7 @@ def _chosen(call: Call, scope: Scope) -> SqlFunction:
     ways = functions_of(scope).get(name, ())
     if not ways or call.name.is_quoted:
         raise call.words.problem(call.name, f"this function is not offered{_instead(name, scope)}; {supported(scope)}")
-    starred = any(one.value == STAR for one in call.arguments)
+    starred = any(argument.value == STAR for argument in call.arguments)
     same = [way for way in ways if way.sql.star == starred] or ways
     chosen = next((way for way in same if way.takes_list == _gives_list(call, way)), same[0])
     if (call.within is not None) != chosen.sql.within:
@@ -139,8 +141,12 @@ def _chosen(call: Call, scope: Scope) -> SqlFunction:
 
 def _gives_list(call: Call, function: SqlFunction) -> bool:
     """Whether a call gives a list to what a function takes a list for."""
-    fields = {one.field for one in function.sql.numbers}
-    numbers = [one for one in call.arguments if one.field in fields or (one.field is None and not one.is_column)]
+    fields = {number.field for number in function.sql.numbers}
+    numbers = [
+        argument
+        for argument in call.arguments
+        if argument.field in fields or (argument.field is None and not argument.is_column)
+    ]
     return len(numbers) == 1 and isinstance(numbers[0].value, tuple) and bool(numbers[0].value)
 
 
@@ -153,8 +159,8 @@ def _instead(name: str, scope: Scope) -> str:
                 return f"; {way.form} may serve instead"
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.7) if len(name) <= LONGEST_NAME else []
     if alike:
-        return f"; did you mean {' or '.join(known[one][0].form for one in alike)}?"
-    elsewhere = [one for one in entries().values() if any(way.function == name for way in one.functions)]
+        return f"; did you mean {' or '.join(known[item][0].form for item in alike)}?"
+    elsewhere = [entry for entry in entries().values() if any(way.function == name for way in entry.functions)]
     if elsewhere:
         return f" of {scope.source}: it is asked of a {elsewhere[0].of}"
     return ""
@@ -162,24 +168,30 @@ def _instead(name: str, scope: Scope) -> str:
 
 def _named(call: Call, function: SqlFunction) -> dict[str, Argument]:
     """The fields that a call gives by name."""
-    found: dict[str, Argument] = {}
-    for one in call.arguments:
-        if one.field is None:
+    results: dict[str, Argument] = {}
+    for argument in call.arguments:
+        if argument.field is None:
             continue
-        if one.field not in function.fields:
-            alike = difflib.get_close_matches(one.field, function.fields, n=1) if len(one.field) <= LONGEST_NAME else []
+        if argument.field not in function.fields:
+            alike = (
+                difflib.get_close_matches(argument.field, function.fields, n=1)
+                if len(argument.field) <= LONGEST_NAME
+                else []
+            )
             meant = f"; did you mean {alike[0]}?" if alike else ""
             names = ", ".join(function.fields) or "none"
-            raise call.problem_with(one, f"{call.name.text} has no field {one.field}{meant}; its fields are {names}")
-        if one.field in found:
-            raise call.problem_with(one, f"{one.field} is given twice; give it once")
-        found[one.field] = one
-    return found
+            raise call.problem_with(
+                argument, f"{call.name.text} has no field {argument.field}{meant}; its fields are {names}"
+            )
+        if argument.field in results:
+            raise call.problem_with(argument, f"{argument.field} is given twice; give it once")
+        results[argument.field] = argument
+    return results
 
 
 def _columns(call: Call, function: SqlFunction, scope: Scope) -> tuple[tuple[str, ...], list[Argument]]:
     """The columns of a call, and the arguments behind them that have no name."""
-    rest = [one for one in call.arguments if one.field is None]
+    rest = [argument for argument in call.arguments if argument.field is None]
     if call.within is not None:
         return (str(call.within.given),), rest
     if function.sql.star:
@@ -187,7 +199,7 @@ def _columns(call: Call, function: SqlFunction, scope: Scope) -> tuple[tuple[str
             raise call.problem(function.accepted)
         return (), []
     names: list[str] = []
-    most = sum(1 if one.most is not None else len(rest) for one in function.entry.columns)
+    most = sum(1 if item.most is not None else len(rest) for item in function.entry.columns)
     if scope.any_column and most and rest and isinstance(rest[0].value, Decimal):
         # In a file any text is a name; the first argument is never a number.
         first = rest.pop(0)
@@ -202,20 +214,22 @@ def _positional(call: Call, function: SqlFunction, scope: Scope, named: Mapping[
     """The fields that a call gives by their places."""
     columns, rest = _columns(call, function, scope)
     fields = _column_fields(call, function, scope, columns)
-    takes = [one for one in function.sql.numbers if one.field not in named]
-    for one in rest:
-        if one.value == STAR:
+    takes = [number for number in function.sql.numbers if number.field not in named]
+    for item in rest:
+        if item.value == STAR:
             raise call.problem(function.accepted)
         if not takes:
-            raise call.problem_with(one, f"write only {function.form}")
-        if one.is_column:
-            raise call.problem_with(one, f"write a number behind {', '.join(columns)}")
-    numbers = [(value, one) for one in rest for value in (one.given if isinstance(one.given, tuple) else (one.given,))]
+            raise call.problem_with(item, f"write only {function.form}")
+        if item.is_column:
+            raise call.problem_with(item, f"write a number behind {', '.join(columns)}")
+    numbers = [
+        (value, item) for item in rest for value in (item.given if isinstance(item.given, tuple) else (item.given,))
+    ]
     for taken in takes:
         count = len(numbers) if taken.most is None or taken.is_list else min(taken.most, len(numbers))
         if count < taken.least:
             raise call.problem(function.accepted)
-        values = [_number(call, function.entry, taken.field, *one) for one in numbers[:count]]
+        values = [_number(call, function.entry, taken.field, *number) for number in numbers[:count]]
         numbers = numbers[count:]
         if values:
             fields[taken.field] = tuple(values) if taken.most is None or taken.is_list else values[0]
@@ -229,13 +243,13 @@ def _column_fields(call: Call, function: SqlFunction, scope: Scope, names: tuple
     if function.sql.star:
         return fields
     left = list(names)
-    for one in function.entry.columns:
-        taken, left = (left, []) if one.most is None else (left[:1], left[1:])
+    for column in function.entry.columns:
+        taken, left = (left, []) if column.most is None else (left[:1], left[1:])
         # A file does not declare its columns: there they can't be left out.
-        if len(taken) < one.least or (scope.any_column and not taken):
+        if len(taken) < column.least or (scope.any_column and not taken):
             raise call.problem(function.accepted)
         if taken:
-            fields[one.field] = tuple(taken) if one.most is None else taken[0]
+            fields[column.field] = tuple(taken) if column.most is None else taken[0]
     return fields
 
 
@@ -246,15 +260,15 @@ def _given(call: Call, entry: QueryEntry, argument: Argument) -> Field:
     if field not in entry.parameters:
         return value
     try:
-        found: Field = entry.parameters[field].read(field, _as_json(value))
-        return found
+        result: Field = entry.parameters[field].read(field, _as_json(value))
+        return result
     except InvalidArgument as error:
         problem = call.problem_with(argument, str(error).removesuffix(_CHARGED))
     raise problem
 
 
 def _as_json(value: Given) -> Decimal | int | str | bool | list[Field]:
-    return [_as_json(one) for one in value] if isinstance(value, tuple) else value
+    return [_as_json(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _number(call: Call, entry: QueryEntry, field: str, value: Given, argument: Argument) -> Given:

@@ -58,12 +58,12 @@ class Words:
 
     def _split(self) -> list[Word]:
         try:
-            return [Word(one.text, one.token_type, one.start, one.end + 1) for one in DuckDB().tokenize(self.text)]
+            return [Word(item.text, item.token_type, item.start, item.end + 1) for item in DuckDB().tokenize(self.text)]
         except SqlglotError as error:
-            found = _MISSING.search(str(error.__cause__ or ""))
-            start = int(found[1]) if found else max(self.text.rfind("/*"), 0)
-            reason = "a quote that is never closed" if found else "this is not SQL that can be read"
-            problem = InvalidText(self.argument, self.text, reason, start, start + 1 if found else None)
+            match = _MISSING.search(str(error.__cause__ or ""))
+            start = int(match[1]) if match else max(self.text.rfind("/*"), 0)
+            reason = "a quote that is never closed" if match else "this is not SQL that can be read"
+            problem = InvalidText(self.argument, self.text, reason, start, start + 1 if match else None)
         raise problem
 
     def _check_depth(self) -> None:

@@ -63,7 +63,7 @@ class ShortestMiddle(Statistic[RankedRecords]):
 
         def sensitivity_at_distance(start: int, stop: int) -> Sensitivities:
             held = [self.majority + (k + 1) * self.touched for k in range(start, stop)]
-            return np.array([2 * self._shortest(ordered, one) for one in held], dtype=np.int64)
+            return np.array([2 * self._shortest(ordered, item) for item in held], dtype=np.int64)
 
         return Ladder(
             sensitivity_at_distance, self.global_sensitivity, top=max(0, (self.records - self.majority) // self.touched)

@@ -43,7 +43,7 @@ def facts_of(
     statistic: Statistic[Data] | VectorStatistic[Data], data: Data, rungs: int, betas: Sequence[Fraction]
 ) -> ClaimedFacts:
     """What the statistic says about a dataset."""
-    values, failed = tuple(int(one) for one in statistic.numbers(data)), statistic.fails(data)
+    values, failed = tuple(int(number) for number in statistic.numbers(data)), statistic.fails(data)
     single = statistic.single
     if isinstance(statistic, HasNormLadder):
         return ClaimedFacts(values, failed, *_structure(statistic.norm_ladder(data), rungs, betas))
@@ -63,7 +63,7 @@ def _structure(ladder: Ladder, rungs: int, betas: Sequence[Fraction]) -> tuple[t
     """Rungs, or the smooth bounds that are claimed in their place: those of a true ladder are true."""
     if ladder.follows_smooth_bound:
         return (), tuple(float(ladder.smooth(beta)) for beta in betas)
-    return tuple(int(rung) for rung in ladder.sensitivity_at_distance(0, rungs)), ()
+    return tuple(int(sensitivity) for sensitivity in ladder.sensitivity_at_distance(0, rungs)), ()
 
 
 def refuted(
@@ -88,9 +88,9 @@ def refuted(
         _broken_ladder(move, here, there),
         _broken_smooth(move, here, there, betas),
     ):
-        found = next(broken, None)
-        if found is not None:
-            return found
+        first = next(broken, None)
+        if first is not None:
+            return first
     return None
 
 
@@ -159,17 +159,17 @@ def _broken_norms(
     statistic: VectorStatistic[Data], here: ClaimedFacts, there: ClaimedFacts, betas: Sequence[Fraction]
 ) -> Iterator[str]:
     moves = [abs(a - b) for a, b in zip(here.values, there.values, strict=True)]
-    parts = [Fraction(one, max(most, 1)) for one, most in zip(moves, statistic.global_sensitivities, strict=True)]
-    for norm, found, most in (
+    parts = [Fraction(item, max(most, 1)) for item, most in zip(moves, statistic.global_sensitivities, strict=True)]
+    for norm, result, most in (
         ("l1", sum(parts, Fraction(0)), statistic.l1),
-        ("l2 squared", sum((one * one for one in parts), Fraction(0)), statistic.l2_squared),
+        ("l2 squared", sum((part * part for part in parts), Fraction(0)), statistic.l2_squared),
     ):
-        if found > most:
-            yield f"global sensitivity: one change moves the values by {float(found / most):g} of what {norm} allows"
+        if result > most:
+            yield f"global sensitivity: one change moves the values by {float(result / most):g} of what {norm} allows"
     if isinstance(statistic, HasNormLadder):
         units = statistic.norm_units or (1,) * len(moves)
-        scaled = [one / unit for one, unit in zip(moves, units, strict=True)]
-        length = math.sqrt(sum(one * one for one in scaled)) / SLACK
+        scaled = [item / unit for item, unit in zip(moves, units, strict=True)]
+        length = math.sqrt(sum(item * item for item in scaled)) / SLACK
         moved = sum(scaled) if statistic.norm == "l1" else length
         step = float(statistic.answers[0].step)
         move = _Move(step, moved, f"one change moves the values by {step * moved:g} in {statistic.norm}")

@@ -73,8 +73,8 @@ class OwnStatistic(Statistic[Data]):
         return self.on.grid
 
     def value(self, data: Data) -> int:
-        found = number_of(self.function, data)
-        return self.default if found is None else self.on.place(found)
+        number = number_of(self.function, data)
+        return self.default if number is None else self.on.place(number)
 
     def fails(self, data: Data) -> bool:
         return number_of(self.function, data) is None
@@ -95,13 +95,13 @@ class OwnStatistic(Statistic[Data]):
     def _capped(self, steps: Sequence[int]) -> Sensitivities:
         """Whole numbers as rungs; none exceeds the global sensitivity."""
         most = self.global_sensitivity
-        return np.array([min(one, most) for one in steps], dtype=np.int64 if most < 1 << 62 else object)
+        return np.array([min(step, most) for step in steps], dtype=np.int64 if most < 1 << 62 else object)
 
-    def _claimed(self, found: Fraction | None) -> int:
+    def _claimed(self, fraction: Fraction | None) -> int:
         """A claimed sensitivity in steps; where its function fails or is negative the global one."""
-        if found is None or found < 0:
+        if fraction is None or fraction < 0:
             return self.global_sensitivity
-        return min(self.on.outward(found), self.global_sensitivity)
+        return min(self.on.outward(fraction), self.global_sensitivity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,8 @@ class OwnLadder(OwnStatistic[Data]):
                 if known and known[-1] == self.global_sensitivity:
                     known.extend(known[-1:] * (stop - len(known)))
                     break
-                rung = self._claimed(number_of(self.claimed_ladder, data, len(known)))
-                known.append(max([rung, *known[-1:]]))
+                sensitivity = self._claimed(number_of(self.claimed_ladder, data, len(known)))
+                known.append(max([sensitivity, *known[-1:]]))
             return self._capped(known[start:stop])
 
         return Ladder(rungs, self.global_sensitivity, top=self.most_rungs)
@@ -157,11 +157,11 @@ class OwnSmoothBound(OwnStatistic[Data]):
 
     def bound(self, data: Data, beta: Fraction) -> Fraction:
         """The claimed bound in steps, for a slightly smaller beta and raised by what floats may have lost."""
-        found = number_of(self.claimed_bound, data, usable_rate(beta))
+        number = number_of(self.claimed_bound, data, usable_rate(beta))
         most = Fraction(self.global_sensitivity)
-        if found is None or found < 0:
+        if number is None or number < 0:
             return most
-        return min(found * INFLATION / self.on.grid.step + 1 + self.on.spare, most)
+        return min(number * INFLATION / self.on.grid.step + 1 + self.on.spare, most)
 
 
 class _Bounded(Ladder, Generic[Data]):
@@ -275,7 +275,7 @@ class OwnVector(VectorStatistic[Data]):
 
     @property
     def answers(self) -> tuple[Grid, ...]:
-        return tuple(one.grid for one in self.on)
+        return tuple(column.grid for column in self.on)
 
     @property
     def global_sensitivities(self) -> tuple[int, ...]:
@@ -290,8 +290,10 @@ class OwnVector(VectorStatistic[Data]):
         return 1
 
     def values(self, data: Data) -> Sequence[int]:
-        found = numbers_of(self.function, len(self.on), data)
-        return self.default if found is None else [on.place(one) for on, one in zip(self.on, found, strict=True)]
+        numbers = numbers_of(self.function, len(self.on), data)
+        return (
+            self.default if numbers is None else [on.place(result) for on, result in zip(self.on, numbers, strict=True)]
+        )
 
     def fails(self, data: Data) -> bool:
         return numbers_of(self.function, len(self.on), data) is None

@@ -42,9 +42,9 @@ class DistanceToSet(Statistic[Data]):
 
     def value(self, data: Data) -> int:
         def steps(records: Data) -> int:
-            found = self.distance(records)
+            result = self.distance(records)
             # Rounding down keeps a function that moves by at most 1 within steps of 1; infinity is the top.
-            return self.most if found == math.inf else min(max(math.floor(exact(found)), 0), self.most)
+            return self.most if result == math.inf else min(max(math.floor(exact(result)), 0), self.most)
 
         distance = result_of(steps, data)
         return self.most if distance is None else distance

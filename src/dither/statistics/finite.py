@@ -52,9 +52,9 @@ class FiniteStatistic(Statistic[int], HasReachableValues[int], HasLevels[int], H
     def local_sensitivities(self) -> Whole:
         """Of each dataset: the most that one step to a neighbour moves its value."""
         here, there = self.pairs
-        found = np.zeros(len(self.steps), dtype=np.int64)
-        np.maximum.at(found, here, np.abs(self.steps[here] - self.steps[there]))
-        return found
+        results = np.zeros(len(self.steps), dtype=np.int64)
+        np.maximum.at(results, here, np.abs(self.steps[here] - self.steps[there]))
+        return results
 
     @functools.cached_property
     def rungs(self) -> Whole:
@@ -73,14 +73,14 @@ class FiniteStatistic(Statistic[int], HasReachableValues[int], HasLevels[int], H
 
     def _spread(self, first: Whole) -> Whole:
         here, there = self.pairs
-        found = [first]
+        results = [first]
         while True:
-            reached = found[-1].copy()
-            np.maximum.at(reached, here, found[-1][there])
-            if np.array_equal(reached, found[-1]):
-                return np.array(found)
-            found.append(reached)
-            if len(found) * len(first) > MOST_CELLS:
+            reached = results[-1].copy()
+            np.maximum.at(reached, here, results[-1][there])
+            if np.array_equal(reached, results[-1]):
+                return np.array(results)
+            results.append(reached)
+            if len(results) * len(first) > MOST_CELLS:
                 raise InvalidArgument(
                     "datasets",
                     f"{len(first)} datasets",
@@ -189,4 +189,4 @@ class FiniteStatistic(Statistic[int], HasReachableValues[int], HasLevels[int], H
     def smooth_sensitivity(self, data: int, beta: Fraction) -> float:
         """``max_y LS(y) e^{-beta d(x, y)}`` in grid steps, to float accuracy."""
         own = self.rungs[:, data]
-        return max(float(rung) * math.exp(-float(beta) * k) for k, rung in enumerate(own.tolist()))
+        return max(float(sensitivity) * math.exp(-float(beta) * k) for k, sensitivity in enumerate(own.tolist()))

@@ -31,9 +31,9 @@ class OwnLevel(Generic[Data]):
 
     def __call__(self, data: Data) -> int:
         """The number of the level: private."""
-        found = number_of(cast("Callable[..., Number]", self.function.level), data)
+        number = number_of(cast("Callable[..., Number]", self.function.level), data)
         highest = cast("Levels", self.function.levels).count
-        return int(found) if found is not None and found.denominator == 1 and 1 <= found <= highest else highest
+        return int(number) if number is not None and number.denominator == 1 and 1 <= number <= highest else highest
 
 
 @dataclass(frozen=True)

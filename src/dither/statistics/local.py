@@ -21,10 +21,10 @@ def exact_local_sensitivity(statistic: Statistic[Data], data: Data) -> int | Non
     if statistic.neighbours not in _KNOWN:
         return None
     if isinstance(statistic, HasReachableValues):
-        chain, value = statistic.reachable_values(data), statistic.value(data)
+        reachable, value = statistic.reachable_values(data), statistic.value(data)
         low, high = statistic.answers.ends
-        up = high if chain.top <= 1 else int(chain.values(1, 1)[0])
-        down = low if chain.bottom >= -1 else int(chain.values(-1, -1)[0])
+        up = high if reachable.top <= 1 else int(reachable.values(1, 1)[0])
+        down = low if reachable.bottom >= -1 else int(reachable.values(-1, -1)[0])
         return max(up - value, value - down)
     if isinstance(statistic, HasLocalSensitivity):
         return statistic.local(data) if statistic.local_is_exact else None

@@ -34,7 +34,7 @@ class ColumnSums:
     @classmethod
     def of(cls, table: Table) -> ColumnSums:
         """The sums of several columns of the same records, exactly."""
-        above = [one.values - one.grid.ends[0] for one in table.columns]
+        above = [column.values - column.grid.ends[0] for column in table.columns]
         pairs = combinations_with_replacement(range(len(above)), 2)
         return cls(
             len(above[0]), tuple(map(exact_sum, above)), {(j, k): exact_dot(above[j], above[k]) for j, k in pairs}
@@ -48,8 +48,8 @@ class ColumnSums:
     def __add__(self, other: ColumnSums) -> ColumnSums:
         return ColumnSums(
             self.records + other.records,
-            tuple(one + more for one, more in zip(self.sums, other.sums, strict=True)),
-            {pair: one + other.products[pair] for pair, one in self.products.items()},
+            tuple(item + more for item, more in zip(self.sums, other.sums, strict=True)),
+            {pair: product + other.products[pair] for pair, product in self.products.items()},
         )
 
 
@@ -98,7 +98,7 @@ class Moments(VectorStatistic[ColumnSums | Table]):
     def widths(self) -> tuple[int, ...]:
         """How many steps lie between the bounds of y and of each x, at least one: u and v in half steps are at most
         that."""
-        return tuple(max(one.ends[1] - one.ends[0], 1) for one in (self.y, *self.x))
+        return tuple(max(item.ends[1] - item.ends[0], 1) for item in (self.y, *self.x))
 
     def centred(self, column: int) -> tuple[Fraction, Fraction]:
         """The middle of the bounds of a column (0 is the response), and half of their width: 0 and 1 of its moments."""
@@ -164,7 +164,7 @@ class Moments(VectorStatistic[ColumnSums | Table]):
         data = data if isinstance(data, ColumnSums) else ColumnSums.of(data)
         n, width, total = data.records, self.widths, data.sums
         # u = 2 x - a in half steps, for x steps above the lower bound of a column that is a steps wide.
-        sums = [2 * one - n * a for one, a in zip(total, width, strict=True)]
+        sums = [2 * item - n * a for item, a in zip(total, width, strict=True)]
         products = [
             4 * data.products[j, k] - 2 * width[k] * total[j] - 2 * width[j] * total[k] + n * width[j] * width[k]
             for j, k in self.pairs

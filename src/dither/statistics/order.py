@@ -265,13 +265,13 @@ class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords], 
         return sum(self.global_sensitivities)
 
     def norm_ladder(self, data: RankedRecords) -> Ladder:
-        ladders = [one.ladder(data) for one in self.each()]
+        ladders = [statistic.ladder(data) for statistic in self.each()]
 
         # Thousands of quantiles of a column of 2^52 steps move further together than 64 bits hold.
         size = np.int64 if self.norm_sensitivity < 1 << 62 else object
 
         def together(start: int, stop: int) -> Sensitivities:
-            each = [one.sensitivity_at_distance(start, stop).astype(size) for one in ladders]
+            each = [ladder.sensitivity_at_distance(start, stop).astype(size) for ladder in ladders]
             return np.asarray(np.sum(each, axis=0, dtype=size))
 
         return Ladder(together, self.norm_sensitivity, top=self.records, deepest=MOST_SLOW_DISTANCES)
@@ -281,7 +281,7 @@ class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords], 
         return [RankedValue(rank_of(share, self.records), self.records, self.grid) for share in self.shares]
 
     def values(self, data: RankedRecords) -> Sequence[int]:
-        return [one.value(data) for one in self.each()]
+        return [statistic.value(data) for statistic in self.each()]
 
 
 def rank_of(share: Fraction, records: int) -> int:

@@ -44,33 +44,33 @@ def numbers_of(
         entries = _entries(function(*map(_fresh, arguments)))
         if entries is None or len(entries) != length:
             return None
-        found = [number for number in map(as_number, entries) if number is not None]
-        return tuple(found) if len(found) == length else None
+        matches = [number for number in map(as_number, entries) if number is not None]
+        return tuple(matches) if len(matches) == length else None
 
     return _guarded(called)
 
 
-def as_number(found: Any) -> Fraction | None:  # what the owner's function returned, checked here
+def as_number(result: Any) -> Fraction | None:  # what the owner's function returned, checked here
     """A real number of Python, numpy or Arrow, exactly; None for anything else."""
-    if hasattr(found, "as_py"):
-        found = found.as_py()
-    elif isinstance(found, np.generic) or (isinstance(found, np.ndarray) and found.ndim == 0):
-        found = float(found) if found.dtype.kind == "f" else found.item()
-    if isinstance(found, Decimal):
-        if not found.is_finite() or found.adjusted() > _FARTHEST:
+    if hasattr(result, "as_py"):
+        result = result.as_py()
+    elif isinstance(result, np.generic) or (isinstance(result, np.ndarray) and result.ndim == 0):
+        result = float(result) if result.dtype.kind == "f" else result.item()
+    if isinstance(result, Decimal):
+        if not result.is_finite() or result.adjusted() > _FARTHEST:
             return None
-        return Fraction(found) if found.adjusted() > -_FARTHEST else Fraction(0)
-    if isinstance(found, float):
-        return Fraction(found) if np.isfinite(found) else None
-    return Fraction(found) if isinstance(found, (int, Fraction)) else None
+        return Fraction(result) if result.adjusted() > -_FARTHEST else Fraction(0)
+    if isinstance(result, float):
+        return Fraction(result) if np.isfinite(result) else None
+    return Fraction(result) if isinstance(result, (int, Fraction)) else None
 
 
-def _entries(found: Any) -> Sequence[Any] | None:  # what the owner's function returned
-    if hasattr(found, "to_numpy"):
-        found = np.asarray(found.to_numpy())
-    if isinstance(found, np.ndarray):
-        return list(found) if found.ndim == 1 else None
-    return found if isinstance(found, (list, tuple)) else None
+def _entries(result: Any) -> Sequence[Any] | None:  # what the owner's function returned
+    if hasattr(result, "to_numpy"):
+        result = np.asarray(result.to_numpy())
+    if isinstance(result, np.ndarray):
+        return list(result) if result.ndim == 1 else None
+    return result if isinstance(result, (list, tuple)) else None
 
 
 def _guarded(call: Callable[[], Result]) -> Result | None:

@@ -84,7 +84,7 @@ class VarianceLadder(Ladder):
 
     def _explicit(self, start: int, stop: int) -> Sensitivities:
         rungs = (-(-self._square // max(1, self._records - k)) for k in range(start, stop))
-        return np.array([min(self.global_sensitivity, one) for one in rungs], dtype=object)
+        return np.array([min(self.global_sensitivity, rung) for rung in rungs], dtype=object)
 
     def smooth(self, beta: Fraction) -> Fraction:
         """``min(range, max(s / n, s e^{-beta (n-1)}) + 1)`` with s the squared width, as for means."""

@@ -190,8 +190,8 @@ class Predicates(_Listed):
         return iter(range(self.queries))
 
     def from_histogram(self, histogram: Counts) -> Counts:
-        found: Counts = np.matmul(self.table.astype(histogram.dtype), histogram)
-        return found
+        counts: Counts = np.matmul(self.table.astype(histogram.dtype), histogram)
+        return counts
 
 
 @dataclass(frozen=True)
@@ -259,8 +259,8 @@ class WorkloadCounts(VectorStatistic[Data], HasDomainHistogram[Data], HasLargest
         return self.family.points_counted
 
     def values(self, data: Data) -> Sequence[int]:
-        found: list[int] = self.family.counts(data).tolist()
-        return found
+        results: list[int] = self.family.counts(data).tolist()
+        return results
 
     def histogram(self, data: Data) -> NDArray[np.int64]:
         return self.family.histogram(data)
@@ -296,13 +296,13 @@ def predicates(asked: Iterable[Callable[[Value], bool]], *, values: Iterable[Val
     2
     """
     known, listed = _values(values), tuple(asked)
-    if not listed or not all(callable(one) for one in listed):
+    if not listed or not all(callable(candidate) for candidate in listed):
         raise InvalidArgument("asked", type(asked), "must have at least one function of a value")
     if len(listed) * len(known) > _MOST_PREDICATES:
         raise InvalidArgument(
             "asked", f"<{len(listed)} queries>", f"must have at most {_MOST_PREDICATES} truth values in all"
         )
-    table = np.array([[bool(one(value)) for value in known] for one in listed], dtype=bool)
+    table = np.array([[bool(candidate(value)) for value in known] for candidate in listed], dtype=bool)
     if bool((table == table[:, :1]).all()):
         raise InvalidArgument("asked", type(asked), "must have at least one query that distinguishes two values")
     return Predicates(known, table)

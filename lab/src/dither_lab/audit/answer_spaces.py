@@ -71,7 +71,7 @@ def universes(quick: bool) -> Iterator[AnswerUniverse]:
     ]
     yield AnswerUniverse("rankings", Rankings(range(3)), np.array(inversions), tuple(range(6)), 3)
     masks = np.arange(8)
-    bits = np.array([[int(one ^ other).bit_count() for other in masks] for one in masks])
+    bits = np.array([[int(mask ^ other).bit_count() for other in masks] for mask in masks])
     yield AnswerUniverse("sets", Subsets(range(3)), bits, tuple(range(8)), 3)
 
 
@@ -79,19 +79,19 @@ def medoid_costs(distances: Whole, table: tuple[int, ...]) -> Whole:
     """Half changes: the greatest fall of the sum of distances per step, rounded up."""
     sums = distances[:, list(table)].sum(axis=1)
     apart = distances + np.eye(len(distances), dtype=np.int64)
-    found: Whole = np.maximum(-((sums[None, :] - sums[:, None]) // apart), 0).max(axis=1)
-    return found
+    numbers: Whole = np.maximum(-((sums[None, :] - sums[:, None]) // apart), 0).max(axis=1)
+    return numbers
 
 
 def centre_costs(distances: Whole, table: tuple[int, ...]) -> Whole:
     """Half changes: the best radius, by how far its balls are from a majority."""
     near, majority = distances[:, list(table)], len(table) // 2 + 1
-    found = np.full(len(distances), majority)
+    results = np.full(len(distances), majority)
     for radius in np.unique(near):
         crowd = int((near < radius).sum(axis=1).max())
         lacking = np.maximum(majority - (near <= radius).sum(axis=1), 0)
-        found = np.minimum(found, np.maximum(lacking, crowd - majority + 1))
-    return 2 * found
+        results = np.minimum(results, np.maximum(lacking, crowd - majority + 1))
+    return 2 * results
 
 
 COSTS: dict[str, Callable[[Whole, tuple[int, ...]], Whole]] = {"medoid": medoid_costs, "centre": centre_costs}
@@ -116,7 +116,7 @@ def examined(name: str, universe: AnswerUniverse, prepared: DrawnPoint) -> Evide
         weights = -float(prepared.rate) * costs
         laws[table] = weights - math.log(np.exp(weights).sum())
     pairs = [(table, other) for table in laws for other in universe.neighbours(table)]
-    largest_ratio = max(float(np.max(laws[one] - laws[other])) for one, other in pairs)
+    largest_ratio = max(float(np.max(laws[item] - laws[other])) for item, other in pairs)
     kept = largest_ratio <= prepared.loss.epsilon * (1 + 1e-9)
     note = f"{universe.name}" if alike else f"{universe.name}: other costs than the laboratory's"
     return Evidence(kept and alike, prepared.loss, largest_ratio, largest_ratio if alike else None, len(pairs), note)
@@ -127,9 +127,9 @@ def point_checks() -> Iterator[Check]:
     for name in COSTS:
 
         def run(effort: Effort, name: str = name) -> Evidence:
-            found = [examined(name, one, drawn(name, one)) for one in universes(effort.quick)]
-            worst = max(found, key=lambda one: (not one.holds, one.lower or 0.0))
-            return replace(worst, cases=sum(one.cases for one in found))
+            results = [examined(name, universe, drawn(name, universe)) for universe in universes(effort.quick)]
+            worst = max(results, key=lambda result: (not result.holds, result.lower or 0.0))
+            return replace(worst, cases=sum(result.cases for result in results))
 
         covers = frozenset({"sample_and_aggregate", "Program", "Rankings", "Subsets", f"{name} of blocks"})
         yield Check(

@@ -50,12 +50,12 @@ class HistogramAttack(Attack):
         for table in seen:
             cells, often = np.unique(_cells(table, cuts), axis=0, return_counts=True)
             counts.append({tuple(cell): int(times) for cell, times in zip(cells.tolist(), often, strict=True)})
-        found = []
+        results = []
         for reverse in (False, True):
             likely, rare = reversed(counts) if reverse else counts
             chosen = _most_telling(likely, rare, len(here), aim)
-            found.append(Event(self._name(chosen, cuts), self._membership(chosen, cuts), reverse))
-        return found
+            results.append(Event(self._name(chosen, cuts), self._membership(chosen, cuts), reverse))
+        return results
 
     def _table(self, outputs: Outputs) -> list[tuple[Any, ...]]:
         rows = outputs if self.features is None else [self.features(output) for output in outputs]
@@ -133,7 +133,7 @@ class LikelihoodRatio(Attack):
     learns = False
 
     def events(self, here: Outputs, there: Outputs, aim: Aim) -> list[Event]:  # noqa: ARG002
-        found = []
+        results = []
         for reverse in (False, True):
             likely, rare = (self.there, self.here) if reverse else (self.here, self.there)
             answers = sorted(likely.keys() | rare.keys(), key=lambda z: (-_log_ratio(likely, rare, z), str(z)))
@@ -144,8 +144,8 @@ class LikelihoodRatio(Attack):
             at = int(np.argmax(bounds))
             least = _log_ratio(likely, rare, answers[at])
             chosen = frozenset(answers[: at + 1])
-            found.append(Event(f"log-ratio at least {least:.4g}", _is_in(chosen), reverse))
-        return found
+            results.append(Event(f"log-ratio at least {least:.4g}", _is_in(chosen), reverse))
+        return results
 
 
 def _log_ratio(likely: Law, rare: Law, answer: Hashable) -> float:

@@ -152,11 +152,11 @@ def _whole_columns() -> Iterator[AuditedQuery]:
     yield AuditedQuery(
         "sum of the smallest", ("SmallestSum", "smallest_sum"), _columns(smallest, 5, 4, 4), "largest_local"
     )
-    chain = ChainSum([3, 4, 6, 9, 14, 22], step=1)
+    reachable = ChainSum([3, 4, 6, 9, 14, 22], step=1)
     yield AuditedQuery(
         "sum along a chain",
         ("ChainSum", "LevelFunction", "Levels"),
-        functools.cache(lambda quick: chain_universe(chain, 6)),
+        functools.cache(lambda quick: chain_universe(reachable, 6)),
         "largest_local",
     )
 
@@ -209,7 +209,7 @@ def _workloads() -> Iterator[AuditedQuery]:
     over_bins: dict[str, Any] = {
         "points": "points",
         "thresholds": "thresholds",
-        "predicates": [lambda one: one == "0 to 1", lambda one: one != "2 to 3", lambda one: True],
+        "predicates": [lambda item: item == "0 to 1", lambda item: item != "2 to 3", lambda item: True],
     }
     for name, family in over_bins.items():
         asked = CountingQueries(edges=[0, 1, 2, 3], family=family)
@@ -330,7 +330,7 @@ def audited_queries() -> tuple[AuditedQuery, ...]:
         *_graph_counts(),
         *_own_functions(),
     )
-    return (*chosen, *_registered({name for one in chosen for name in one.covers}))
+    return (*chosen, *_registered({name for choice in chosen for name in choice.covers}))
 
 
 def _registered(covered: set[str]) -> Iterator[AuditedQuery]:
@@ -488,16 +488,16 @@ def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, writt
     answers: dict[int, list[tuple[Any, ...]]] = {id(here): [], id(there): []}
 
     def answer(data: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = as_answer(quicker.run(data))
-        answers[id(data)].append(found)
+        results: tuple[Any, ...] = as_answer(quicker.run(data))
+        answers[id(data)].append(results)
         # A refusal has no interval: it is as wide as other answers, and empty.
-        return found + (None,) * (width - len(found))
+        return results + (None,) * (width - len(results))
 
     def sampler(data: Any) -> Callable[[int], Any]:
         return lambda count: [answer(data) for _ in range(count)]
 
     # Half of the failure probability for either audited.
-    found = audit(
+    result = audit(
         sampler(here),
         sampler(there),
         claimed=prepared.loss,
@@ -505,13 +505,13 @@ def attacked(prepared: Prepared, here: Any, there: Any, effort: Effort, *, writt
         samples=samples,
         failure_probability=effort.failure_probability / 2,
     )
-    note = f"event: {found.event}"[:120]
-    if written and not found.detected:
+    note = f"event: {result.event}"[:120]
+    if written and not result.detected:
         draws = [(data, answers[id(data)]) for data in (here, there)]
         followed = draws_follow(prepared, published(prepared), draws, effort.failure_probability / 2)
         if not followed.holds:
-            return Evidence(False, prepared.loss, found.lower_bound, None, samples, followed.note)
-    return Evidence(not found.detected, prepared.loss, found.lower_bound, None, samples, note)
+            return Evidence(False, prepared.loss, result.lower_bound, None, samples, followed.note)
+    return Evidence(not result.detected, prepared.loss, result.lower_bound, None, samples, note)
 
 
 @functools.cache

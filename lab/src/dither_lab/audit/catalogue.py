@@ -59,15 +59,15 @@ def independence_checks() -> Iterator[Check]:
 
 
 def _registered(name: str, known: Iterable[str]) -> Callable[[Effort], Evidence]:
-    found = name in known
-    note = "" if found else f"nothing to compare {name!r} with: it has no independent law in dither_lab.audit.laws"
-    return lambda effort: Evidence(found, cases=1, note=note)
+    result = name in known
+    note = "" if result else f"nothing to compare {name!r} with: it has no independent law in dither_lab.audit.laws"
+    return lambda effort: Evidence(result, cases=1, note=note)
 
 
 @functools.cache
 def catalogue() -> dict[str, Check]:
     """Every check by its key."""
-    found: dict[str, Check] = {}
+    results: dict[str, Check] = {}
     for check in (
         *independence_checks(),
         *public_api_checks(),
@@ -80,21 +80,21 @@ def catalogue() -> dict[str, Check]:
         *trace_checks(),
         *record_checks(),
     ):
-        if check.key in found:
+        if check.key in results:
             raise RuntimeError(f"two checks have the name {check.key!r}")
-        found[check.key] = check
-    return found
+        results[check.key] = check
+    return results
 
 
 def selected(subject: str | None = None, mechanisms: Sequence[str] = (), *, quick: bool = False) -> list[Check]:
     """The checks about a query, procedure or law (by any of its names), with the given mechanisms."""
     every = [check for check in catalogue().values() if check.in_quick or not quick]
-    found = [check for check in every if subject is None or _about(check, subject)]
-    if not found:
+    matches = [check for check in every if subject is None or _about(check, subject)]
+    if not matches:
         raise InvalidArgument("query", subject, accepted_names(str(subject), {check.subject for check in every}))
-    kept = [check for check in found if not mechanisms or check.mechanism in mechanisms]
+    kept = [check for check in matches if not mechanisms or check.mechanism in mechanisms]
     if not kept:
-        served = sorted({check.mechanism for check in found} - {""})
+        served = sorted({check.mechanism for check in matches} - {""})
         raise InvalidArgument(
             "mechanism", list(mechanisms), f"must be among those of {subject or 'all'}: {', '.join(served)}"
         )

@@ -98,9 +98,9 @@ def _plain(number: float | None) -> float | str | None:
     return number if number is None or math.isfinite(number) else str(number)
 
 
-def within_rounding(found: float, claimed: float) -> bool:
+def within_rounding(result: float, claimed: float) -> bool:
     """Whether a number that was computed in floats keeps a claim, which it may attain."""
-    return found <= claimed * (1 + ROUNDING)
+    return result <= claimed * (1 + ROUNDING)
 
 
 def float_bound(reached: float, claimed: float) -> float:

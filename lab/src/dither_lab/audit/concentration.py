@@ -34,7 +34,7 @@ Chances = Mapping[Hashable, float]
 def is_listed(name: str, universe: Universe) -> bool:
     """Whether a mechanism (by the full name of its law) is looked at on this universe."""
     grids = universe.statistic.answer_grids
-    bounded = all(one.low is not None and one.high is not None and one.points <= MOST_POINTS for one in grids)
+    bounded = all(grid.low is not None and grid.high is not None and grid.points <= MOST_POINTS for grid in grids)
     return name in LISTED and bounded
 
 
@@ -91,11 +91,11 @@ def renyi_rho(here: Chances, there: Chances) -> float:
     if any(q <= 0.0 for _, q in pairs):
         return math.inf
     losses = [(p, math.log(p / q)) for p, q in pairs]
-    found = [math.fsum(p * loss for p, loss in losses)]
+    results = [math.fsum(p * loss for p, loss in losses)]
     for order in ORDERS:
         moment = math.fsum(p * math.expm1((order - 1.0) * loss) for p, loss in losses)
-        found.append(math.log1p(moment) / (order * (order - 1.0)))
-    return max(found)
+        results.append(math.log1p(moment) / (order * (order - 1.0)))
+    return max(results)
 
 
 def log_range(here: Chances, there: Chances) -> float:

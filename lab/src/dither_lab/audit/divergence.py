@@ -60,10 +60,13 @@ def over_box(point: AdmissiblePoint, *, noise_factor: float = 1.0, fineness: int
     ``noise_factor`` 0.8 asks what would happen with noise 20% smaller than calibrated.
     """
     alpha, beta = float(point.alpha) / noise_factor, float(point.beta)
-    found = [
+    results = [
         hockey_stick(point.law, shift, dilation, point.loss.epsilon) for dilation, shift in _box(alpha, beta, fineness)
     ]
-    return max(found, key=lambda one: (one.delta, one.epsilon) if point.loss.delta else (one.epsilon, one.delta))
+    return max(
+        results,
+        key=lambda result: (result.delta, result.epsilon) if point.loss.delta else (result.epsilon, result.delta),
+    )
 
 
 def _box(alpha: float, beta: float, fineness: int) -> Iterator[tuple[float, float]]:

@@ -61,25 +61,25 @@ def ladder_violations(statistic: Statistic, values: Sequence[int], records: int,
         x: [int(u) for u in statistic.ladder(column).sensitivity_at_distance(0, rungs + 1)]
         for x, column in columns.items()
     }
-    found = []
+    results = []
     for here in universe:
         for there in neighbours(here, values):
             moved = abs(value[here] - value[there])
             if moved > climbed[here][0]:
-                found.append(Violation("U_0 covers one change", here, there, moved - climbed[here][0]))
-            found += [
+                results.append(Violation("U_0 covers one change", here, there, moved - climbed[here][0]))
+            results += [
                 Violation(f"U_{k}(x) <= U_{k + 1}(y)", here, there, climbed[here][k] - climbed[there][k + 1])
                 for k in range(rungs)
                 if climbed[here][k] > climbed[there][k + 1]
             ]
-    return found
+    return results
 
 
 def output_law(prepared: Prepared, data: Any) -> dict[int, float]:
     """The probabilities of all answers of a mechanism that draws by cost, intervals aside."""
     law: Any = law_of(prepared)
-    found: dict[int, float] = law.costs(prepared, published(prepared), data).law()
-    return found
+    results: dict[int, float] = law.costs(prepared, published(prepared), data).law()
+    return results
 
 
 def largest_log_ratio(here: dict[Output, float], there: dict[Output, float]) -> float:
@@ -110,5 +110,5 @@ def worst_log_ratio(
 def noise_divergence(prepared: Prepared, here: Any, there: Any) -> Divergence:
     """The divergence between the outputs of an added-noise mechanism on two datasets, before rounding."""
     law: Any = law_of(prepared)
-    found: Divergence = law.divergence(prepared, published(prepared), here, there)
-    return found
+    divergence: Divergence = law.divergence(prepared, published(prepared), here, there)
+    return divergence

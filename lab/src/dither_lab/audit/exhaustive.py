@@ -48,7 +48,10 @@ def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Ev
     statistic: Any = universe.statistic
     values = [statistic.value(data) for data in universe.data]
     climbed = [
-        [math.floor(shrink * int(rung)) for rung in statistic.ladder(data).sensitivity_at_distance(0, rungs + 1)]
+        [
+            math.floor(shrink * int(sensitivity))
+            for sensitivity in statistic.ladder(data).sensitivity_at_distance(0, rungs + 1)
+        ]
         for data in universe.data
     ]
     broken, most = 0, 0
@@ -57,7 +60,10 @@ def axioms(universe: Universe, rungs: int, shrink: Fraction = Fraction(1)) -> Ev
         most = max(most, moved)
         falls = any(climbed[here][k] > climbed[there][k + 1] for k in range(rungs))
         broken += moved > climbed[here][0] or falls
-    rising = all(list(rung) == sorted(rung) and rung[-1] <= statistic.global_sensitivity for rung in climbed)
+    rising = all(
+        list(sensitivity) == sorted(sensitivity) and sensitivity[-1] <= statistic.global_sensitivity
+        for sensitivity in climbed
+    )
     broken += most > statistic.global_sensitivity
     note = (
         f"{broken} violations"
@@ -80,7 +86,9 @@ def structures(universe: Universe, bounds: frozenset[str]) -> Evidence:
 
 def _breaks_norm_ladder(universe: Universe, values: list[list[int]], shrink: Fraction) -> bool:
     statistic: Any = universe.statistic
-    rungs = [[shrink * rung for rung in norm_rungs(statistic, data, NORM_RUNGS)] for data in universe.data]
+    rungs = [
+        [shrink * sensitivity for sensitivity in norm_rungs(statistic, data, NORM_RUNGS)] for data in universe.data
+    ]
     power = 1 if statistic.norm == "l1" else 2
     units = statistic.norm_units or (1,) * len(values[0])
     for here, there in universe.pairs:
@@ -104,8 +112,8 @@ def sensitivities(universe: Universe, shrink: Fraction = Fraction(1)) -> Evidenc
             abs(a - b) / global_sensitivity
             for a, b, global_sensitivity in zip(values[here], values[there], global_sensitivities, strict=True)
         ]
-        found = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
-        worst = [max(pair) for pair in zip(worst, found, strict=True)]
+        result = (max(parts), sum(parts, Fraction(0)), sum((part**2 for part in parts), Fraction(0)))
+        worst = [max(pair) for pair in zip(worst, result, strict=True)]
     if has_norm_ladder(statistic) and _breaks_norm_ladder(universe, values, shrink):
         return Evidence(False, cases=len(universe.pairs), note="the ladder of the norm breaks an axiom")
     # A histogram's sensitivity is one record; a person's rows may move a bin further, within the norms.

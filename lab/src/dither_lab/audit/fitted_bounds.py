@@ -35,21 +35,21 @@ def limits() -> list[float]:
 
 def exceeding(side: Sequence[float], among: Sequence[float]) -> list[int]:
     """How many records lie above each limit."""
-    return [sum(one > limit for one in side) for limit in among]
+    return [sum(item > limit for item in side) for limit in among]
 
 
 def side_law(side: Sequence[float], rate: float, costs: Costs = exceeding) -> list[float]:
     """Weights (3/7)^k e^{-rate cost}, by the formula."""
     logs = [k * math.log(3 / 7) - rate * cost for k, cost in enumerate(costs(side, limits()))]
     most = max(logs)
-    total = most + math.log(math.fsum(math.exp(one - most) for one in logs))
-    return [one - total for one in logs]
+    total = most + math.log(math.fsum(math.exp(log - most) for log in logs))
+    return [log - total for log in logs]
 
 
 def pair_law(records: Records, rate: float, costs: Costs = exceeding) -> Law:
     """Both sides of zero."""
-    above, below = (side_law([sign * one for one in records], rate, costs) for sign in (1.0, -1.0))
-    return [one + other for one, other in product(above, below)]
+    above, below = (side_law([sign * record for record in records], rate, costs) for sign in (1.0, -1.0))
+    return [item + other for item, other in product(above, below)]
 
 
 def neighbour_pairs(size: int, neighbours: Neighbours) -> Iterator[tuple[Records, Records]]:
@@ -88,7 +88,7 @@ def _same_law(effort: Effort) -> Evidence:
             ours = draw.counts(np.array(records), LOWEST)[: len(limits())]
             logs = [math.log(weight) - cost for weight, cost in zip(public, ours, strict=True)]
             most = max(logs)
-            total = most + math.log(math.fsum(math.exp(one - most) for one in logs))
+            total = most + math.log(math.fsum(math.exp(log - most) for log in logs))
             theirs = side_law(records, 1.0)
             cases += 1
             if any(abs(a - total - b) > ROUNDING for a, b in zip(logs, theirs, strict=True)):
@@ -134,7 +134,7 @@ def _spent(effort: Effort) -> Evidence:  # noqa: ARG001
         paid = (1 if positive else 2) * fitted.side + (fitted.centre or 0)
         parts = [plan.typical, *([plan.beyond] if counted else [])]  # type: ignore[attr-defined]
         cases += 1
-        if paid + sum(one.loss.exact_epsilon for one in parts) > Fraction(epsilon):
+        if paid + sum(part.loss.exact_epsilon for part in parts) > Fraction(epsilon):
             return Evidence(False, Loss(epsilon), cases=cases, note="the parts cost more than the whole")
     return Evidence(True, cases=cases, note="sums in rationals")
 

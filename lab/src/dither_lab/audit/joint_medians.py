@@ -51,11 +51,11 @@ def _law(fits: Fits, rate: float, widening: int) -> tuple[float, ...]:
 
 
 def _coordinates(fits: Fits, widening: int) -> list[ChainCoordinate]:
-    grid, found = Grid(Fraction(1), 0, TOP), []
+    grid, result = Grid(Fraction(1), 0, TOP), []
     for column in np.array(fits, dtype=np.int64).T:
-        chain = RankedValue((BLOCKS + 1) // 2, BLOCKS, grid).reachable_values(Column(column, grid))
-        found.append(ChainCoordinate(chain, (0, TOP), widening))
-    return found
+        reachable = RankedValue((BLOCKS + 1) // 2, BLOCKS, grid).reachable_values(Column(column, grid))
+        result.append(ChainCoordinate(reachable, (0, TOP), widening))
+    return result
 
 
 def _over_all(factor: float) -> Evidence:
@@ -74,7 +74,7 @@ def _boxes_are_costs(effort: Effort) -> Evidence:  # noqa: ARG001
     """Whether the boxes of the code are the points of each cost, for all data."""
     cases = 0
     for fits, widening in product(combinations_with_replacement(POINTS, BLOCKS), (0, WIDENING)):
-        boxes = list(zip(*(one.within(0, BLOCKS) for one in _coordinates(fits, widening)), strict=True))
+        boxes = list(zip(*(coordinate.within(0, BLOCKS) for coordinate in _coordinates(fits, widening)), strict=True))
         for point in POINTS:
             inside = (all(low <= at <= high for at, (low, high) in zip(point, box, strict=True)) for box in boxes)
             cases += 1

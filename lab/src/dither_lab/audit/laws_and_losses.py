@@ -100,19 +100,19 @@ def _box(law: Law, epsilon: float, beta: Fraction | None) -> Callable[[Effort], 
     def run(effort: Effort) -> Evidence:
         loss = _loss(law, epsilon, beta)
         point = law.point(loss, beta=beta)
-        found = over_box(point, fineness=effort.of(9, 21))
+        result = over_box(point, fineness=effort.of(9, 21))
         try:
             point.law.prove(point.alpha, point.beta, loss)
             upper = loss.epsilon
         except NotProved:
             upper = math.inf
         if loss.is_pure:
-            lower = found.epsilon
+            lower = result.epsilon
         else:
-            shift, dilation = (float(part.split()[1]) for part in found.at.split(", "))
+            shift, dilation = (float(part.split()[1]) for part in result.at.split(", "))
             lower = least_epsilon(lambda e: hockey_stick(point.law, shift, dilation, e).delta, loss.delta, epsilon)
         # ``at`` is printed to four digits, and quadratures are as exact as floats.
-        kept = found.epsilon <= epsilon * (1 + 1e-9) if loss.is_pure else found.delta <= loss.delta * (1 + 1e-6)
+        kept = result.epsilon <= epsilon * (1 + 1e-9) if loss.is_pure else result.delta <= loss.delta * (1 + 1e-6)
         return Evidence(
             kept and upper <= epsilon, loss, min(lower, epsilon) if kept else lower, upper, 126, point.proof
         )
@@ -142,7 +142,7 @@ def _draws(law: Law) -> Callable[[Effort], Evidence]:
     def run(effort: Effort) -> Evidence:
         settled = law.point(_loss(law, 1.0, None)).law
         count = effort.of(2_000, 12_000)
-        one = np.array([rounded_draw(settled, 0, SCALE) for _ in range(count // 2)], dtype=float)
+        item = np.array([rounded_draw(settled, 0, SCALE) for _ in range(count // 2)], dtype=float)
         many = np.array([int(k) for k in rounded_draws(settled, count // 2, SCALE)], dtype=float)
 
         def below(k: Any) -> Any:
@@ -150,7 +150,7 @@ def _draws(law: Law) -> Callable[[Effort], Evidence]:
             half = 0.5 * settled.tail(np.abs(edge))
             return np.where(edge >= 0, 1.0 - half, half)
 
-        worst = max(_distance(np.sort(drawn), below) for drawn in (one, many))
+        worst = max(_distance(np.sort(drawn), below) for drawn in (item, many))
         allowed = math.sqrt(math.log(4.0 / effort.failure_probability) / (2 * (count // 2)))
         return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
@@ -160,14 +160,14 @@ def _draws(law: Law) -> Callable[[Effort], Evidence]:
 def _integer_draws() -> Callable[[Effort], Evidence]:
     def run(effort: Effort) -> Evidence:
         count = effort.of(2_000, 20_000)
-        one = np.array([integer_laplace(0, SCALE) for _ in range(count // 2)], dtype=float)
+        item = np.array([integer_laplace(0, SCALE) for _ in range(count // 2)], dtype=float)
         many = np.array([int(k) for k in integer_laplace_draws(count // 2, SCALE)], dtype=float)
         ratio = math.exp(-1 / float(SCALE))
 
         def below(k: Any) -> Any:
             return np.where(k >= 0, 1.0 - ratio ** (np.abs(k) + 1) / (1 + ratio), ratio ** np.abs(k) / (1 + ratio))
 
-        worst = max(_distance(np.sort(drawn), below) for drawn in (one, many))
+        worst = max(_distance(np.sort(drawn), below) for drawn in (item, many))
         allowed = math.sqrt(math.log(4.0 / effort.failure_probability) / (2 * (count // 2)))
         return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
@@ -233,8 +233,8 @@ def batch_delta(losses: Sequence[Loss], epsilon: float) -> float:
     pairs = [dominating(loss) for loss in losses]
     total = 0.0
     for outcome in product(("mine", "likely", "rare", "yours"), repeat=len(losses)):
-        p = math.prod(pair[0][one] for pair, one in zip(pairs, outcome, strict=True))
-        q = math.prod(pair[1][one] for pair, one in zip(pairs, outcome, strict=True))
+        p = math.prod(pair[0][item] for pair, item in zip(pairs, outcome, strict=True))
+        q = math.prod(pair[1][item] for pair, item in zip(pairs, outcome, strict=True))
         total += max(p - math.exp(epsilon) * q, 0.0)
     return total
 

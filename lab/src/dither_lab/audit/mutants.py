@@ -85,10 +85,10 @@ def _too_little_noise() -> Iterator[Check]:
 
         def box(effort: Effort, law: Any = law) -> Evidence:  # noqa: ARG001
             loss = Loss(1.0, 0.0 if law.pure else 1e-6)
-            found = over_box(law.point(loss), noise_factor=0.8)
-            kept = found.epsilon <= 1.0 if law.pure else found.delta <= loss.delta
+            result = over_box(law.point(loss), noise_factor=0.8)
+            kept = result.epsilon <= 1.0 if law.pure else result.delta <= loss.delta
             return Evidence(
-                kept, loss, found.epsilon if law.pure else None, note=f"delta {found.delta:.3g} at {found.at}"
+                kept, loss, result.epsilon if law.pure else None, note=f"delta {result.delta:.3g} at {result.at}"
             )
 
         yield _broken("noise 20% small", "exact", box, str(law))
@@ -103,7 +103,7 @@ def _too_little_noise() -> Iterator[Check]:
     for name, subject in (("noisy_histogram", bits), ("k_norm", bits), ("noisy_count", "filtered mean")):
 
         def counted(effort: Effort, name: str = name, subject: str = subject) -> Evidence:
-            audited = next(one for one in audited_queries() if one.name == subject)
+            audited = next(audited_query for audited_query in audited_queries() if audited_query.name == subject)
             universe = audited.universe(effort.quick)
             return privacy(broken.noise_too_small(prepare_case(universe, MECHANISMS[name](), "")), universe)
 
@@ -146,7 +146,9 @@ def _shown_and_stated(mutant: Mutant, effort: Effort) -> Evidence:
 
 def _consistently_wrong() -> Iterator[Check]:
     """Noise 30% small, stated errors as small, public parameters as they should be: only the laboratory disagrees."""
-    median = next(one for one in audited_queries() if one.name == "median").universe(False)
+    median = next(audited_query for audited_query in audited_queries() if audited_query.name == "median").universe(
+        False
+    )
     for subject, name, noise in (
         *(("median", name, noise) for name, noise in sorted(_weakened_on(median))),
         ("median", "worst_case", "laplace"),
@@ -161,7 +163,7 @@ def _consistently_wrong() -> Iterator[Check]:
     ):
 
         def stated(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
-            audited = next(one for one in audited_queries() if one.name == subject)
+            audited = next(audited_query for audited_query in audited_queries() if audited_query.name == subject)
             universe = audited.universe(False)
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
             return own_law(mutant, universe.enumerated(audited.bounds), universe.distinct_data[:: effort.of(7, 1)])
@@ -173,7 +175,7 @@ def _consistently_wrong() -> Iterator[Check]:
     ):
 
         def drawn(effort: Effort, subject: str = subject, name: str = name, noise: str = noise) -> Evidence:
-            audited = next(one for one in audited_queries() if one.name == subject)
+            audited = next(audited_query for audited_query in audited_queries() if audited_query.name == subject)
             universe = audited.universe(False)
             mutant = broken.noise_and_law_too_small(prepare_case(universe, MECHANISMS[name](), noise))
             data = universe.data[0]
@@ -325,18 +327,22 @@ def _pair_attack(
     def run(effort: Effort) -> Evidence:
         rank, records, high = shape
         statistic = RankedValue(rank, records, Grid(Fraction(1), 0, high))
-        (columns,) = (one.columns(statistic.answers) for one in worst_pairs(statistic) if one.name == pair)
+        (columns,) = (
+            worst_pair.columns(statistic.answers) for worst_pair in worst_pairs(statistic) if worst_pair.name == pair
+        )
         _, plain = prepare(statistic, epsilon=2.0, mechanism=mechanism, **options)
         honest = remembering(plain)
         prepared = breaks(honest)
-        found = examine(
+        result = examine(
             prepared,
             *columns,
             samples=runs,
             known=honest if known else None,
             failure_probability=effort.failure_probability,
         )
-        return Evidence(not found.detected, found.claimed, found.lower_bound, None, runs, f"event: {found.event}"[:120])
+        return Evidence(
+            not result.detected, result.claimed, result.lower_bound, None, runs, f"event: {result.event}"[:120]
+        )
 
     return run
 
@@ -391,11 +397,13 @@ class ChargesAfterReading(Session):
     """Reads, computes, and then charges: after a crash in between an answer has no charge."""
 
     def _bought(self, plans: Any, question: Any, derived: Any, request_id: Any, analyst: Any) -> Any:  # noqa: ARG002
-        answers = [self._source.read(one, one.run) for one in plans]
+        answers = [self._source.read(plan, plan.run) for plan in plans]
         charge = self._ledger.charge(
-            self._name, [one.loss for one in plans], question=question, request_id=request_id, analyst=analyst
+            self._name, [plan.loss for plan in plans], question=question, request_id=request_id, analyst=analyst
         )
-        return self._ledger.store(charge, {"answers": [[one.to_dict() for one in each] for each in answers]})
+        return self._ledger.store(
+            charge, {"answers": [[statistic.to_dict() for statistic in each] for each in answers]}
+        )
 
 
 class _CountsToBeReady(TableSource):
@@ -415,8 +423,8 @@ class AnswersUnpaid(Session):
     """Answers although the charge failed."""
 
     def _bought(self, plans: Any, question: Any, derived: Any, request_id: Any, analyst: Any) -> Any:
-        for one in plans:
-            self._source.read(one, one.run)
+        for plan in plans:
+            self._source.read(plan, plan.run)
         return super()._bought(plans, question, derived, request_id, analyst)
 
 
@@ -483,13 +491,13 @@ def _misstated_laws() -> Iterator[Check]:
 
 
 def _universe_of(subject: str) -> Universe:
-    return next(one for one in audited_queries() if one.name == subject).universe(True)
+    return next(audited_query for audited_query in audited_queries() if audited_query.name == subject).universe(True)
 
 
 def _too_good(honest: Prepared) -> Concentrated:
     """Bounded range by epsilon; a Gaussian, which has less anyway, is said to have three quarters of its own rho."""
     own = honest.loss.concentrated.rho
-    return min(bounded_range(honest.loss.exact_epsilon), Concentrated(own * Fraction(3, 4)), key=lambda one: one.rho)
+    return min(bounded_range(honest.loss.exact_epsilon), Concentrated(own * Fraction(3, 4)), key=lambda item: item.rho)
 
 
 def _in_sessions() -> Iterator[Check]:

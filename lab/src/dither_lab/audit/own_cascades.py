@@ -48,23 +48,23 @@ def bounds(released: float) -> tuple[int, int]:
 
 def near(place: int) -> list[int]:
     """The places beside it."""
-    return [one for one in (place - 1, place + 1) if one in PLACES]
+    return [item for item in (place - 1, place + 1) if item in PLACES]
 
 
 def _distance(place: int, unsafe: Callable[[int], bool]) -> int:
-    return min((abs(place - one) for one in PLACES if unsafe(one)), default=len(PLACES))
+    return min((abs(place - item) for item in PLACES if unsafe(item)), default=len(PLACES))
 
 
 @functools.cache
 def steadiness(place: int) -> int:
     """Steps until one more changes the half."""
-    return _distance(place, lambda one: any(half(other) != half(one) for other in near(one)))
+    return _distance(place, lambda item: any(half(other) != half(item) for other in near(item)))
 
 
 @functools.cache
 def margin(place: int, bound: float) -> int:
     """Steps until one more moves the value by more than the bound."""
-    return _distance(place, lambda one: any(abs(value(other) - value(one)) > bound for other in near(one)))
+    return _distance(place, lambda item: any(abs(value(other) - value(item)) > bound for other in near(item)))
 
 
 def query() -> dt.Cascade:
@@ -90,16 +90,16 @@ def chance(distance: int) -> float:
 
 def law(place: int, *, more: int = 0, noise: float = 1.0) -> Mixed:
     """The law of all that is released; with larger margins, or other noise, on request."""
-    found = Mixed()
+    result = Mixed()
     left = chance(steadiness(place) + more)
-    found.atoms[REFUSED] += 1 - left
+    result.atoms[REFUSED] += 1 - left
     for alternative, bound in enumerate(bounds(half(place))):
         passed = chance(margin(place, bound) + more)
         scale = noise * bound / (RELEASES[alternative] * UNIT)
-        found.add((half(place), alternative), left * passed, value(place), scale)
+        result.add((half(place), alternative), left * passed, value(place), scale)
         left *= 1 - passed
-    found.atoms[half(place), REFUSED] += left
-    return found
+    result.atoms[half(place), REFUSED] += left
+    return result
 
 
 def _over_all(claimed: Loss, *, more: int = 0, noise: float = 1.0) -> Evidence:
@@ -124,9 +124,9 @@ def _draws(effort: Effort) -> Evidence:
         here = law(place)
         passes = sum(weight for weight, *_ in here.pieces.values())
         seen = (
-            (here.atoms[REFUSED], sum("level 1" in (one.reason or "") for one in released)),
-            (here.atoms[half(place), REFUSED], sum("level 2" in (one.reason or "") for one in released)),
-            (passes / 2, sum(one.value is not None and one.value > value(place) for one in released)),
+            (here.atoms[REFUSED], sum("level 1" in (release.reason or "") for release in released)),
+            (here.atoms[half(place), REFUSED], sum("level 2" in (release.reason or "") for release in released)),
+            (passes / 2, sum(release.value is not None and release.value > value(place) for release in released)),
         )
         worst = max(worst, *(abs(count / runs - expected) / allowed for expected, count in seen))
     return Evidence(worst <= 1.0, CLAIMED, cases=4 * runs, note=f"{worst:.2f} of the allowed deviation")

@@ -61,7 +61,7 @@ def true_rungs(here: Dataset) -> tuple[int, ...]:
 
 def true_smooth(here: Dataset, beta: float) -> float:
     """``max_k e^{-beta k} A^(k)``."""
-    return max(rung * math.exp(-beta * k) for k, rung in enumerate(true_rungs(here)))
+    return max(sensitivity * math.exp(-beta * k) for k, sensitivity in enumerate(true_rungs(here)))
 
 
 def own(**claims: Any) -> Custom:
@@ -77,12 +77,12 @@ def ladder_of(here: Dataset, k: int) -> int:
 
 def level_function() -> LevelFunction:
     """Levels by local sensitivity; related are those that neighbours have."""
-    found = sorted({true_rungs(x)[0] for x in datasets()} | {TOP})
+    result = sorted({true_rungs(x)[0] for x in datasets()} | {TOP})
 
     def level(here: Dataset) -> int:
-        return found.index(true_rungs(here)[0]) + 1
+        return result.index(true_rungs(here)[0]) + 1
 
-    return LevelFunction(Levels(found, pairs={(level(x), level(y)) for x in datasets() for y in near(x)}), level)
+    return LevelFunction(Levels(result, pairs={(level(x), level(y)) for x in datasets() for y in near(x)}), level)
 
 
 def local_change() -> int:
@@ -257,12 +257,12 @@ def in_claims() -> Iterator[Check]:
         def by_axioms(effort: Effort, made: Callable[[], Custom] = made) -> Evidence:  # noqa: ARG001
             universe = universe_of(made())
             bounds = frozenset({"ladder", "smooth"})
-            found = structures(universe, bounds)
-            return axioms(universe, 3) if found.holds else found
+            result = structures(universe, bounds)
+            return axioms(universe, 3) if result.holds else result
 
         def by_search(effort: Effort, made: Callable[[], Custom] = made) -> Evidence:  # noqa: ARG001
-            found = refute(made(), values=VALUES, records=3, failing=(), build=tuple)
-            return Evidence(not found, cases=found.pairs, note=str(found.claim))
+            result = refute(made(), values=VALUES, records=3, failing=(), build=tuple)
+            return Evidence(not result, cases=result.pairs, note=str(result.claim))
 
         yield Check(name, "exhaustive", by_axioms, detail="axioms", proof="custom")
         yield Check(name, "exhaustive", by_search, detail="dt.inspect.refute", proof="custom")

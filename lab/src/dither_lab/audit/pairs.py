@@ -48,9 +48,9 @@ def pairs_for(statistic_class: type[Statistic]) -> Callable[[Maker], Maker]:
 
 def worst_pairs(statistic: Statistic) -> list[Pair]:
     """The library's pairs for a statistic, without repetitions."""
-    maker = next((_MAKERS[one] for one in type(statistic).__mro__ if one in _MAKERS), None)
+    maker = next((_MAKERS[ancestor] for ancestor in type(statistic).__mro__ if ancestor in _MAKERS), None)
     if maker is None:
-        known = ", ".join(one.__name__ for one in _MAKERS)
+        known = ", ".join(item.__name__ for item in _MAKERS)
         raise InvalidArgument(
             "statistic", type(statistic).__name__, f"must be {known} or a statistic that was given to pairs_for"
         )

@@ -21,27 +21,27 @@ def draw(report: AuditReport, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with_bounds = [one for one in report.ran if one.result.claimed and one.result.lower is not None]
-    subjects = list(dict.fromkeys(one.check.subject for one in with_bounds))[::-1]
+    with_bounds = [check for check in report.ran if check.result.claimed and check.result.lower is not None]
+    subjects = list(dict.fromkeys(column.check.subject for column in with_bounds))[::-1]
     place = {subject: row for row, subject in enumerate(subjects)}
     figure = Figure(figsize=(9.5, max(3.0, 0.24 * len(subjects) + 1.9)), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for number, method in enumerate(METHODS):
-        own = [one for one in with_bounds if one.check.method == method]
+        own = [column for column in with_bounds if column.check.method == method]
         if not own:
             continue
-        across = [min(_share(one), _MOST) for one in own]
-        height = [place[one.check.subject] + 0.22 * (1 - number) for one in own]
-        colours = [_FINDING if one.result.holds is report.mutants else _COLOURS[method] for one in own]
+        across = [min(_share(distance), _MOST) for distance in own]
+        height = [place[distance.check.subject] + 0.22 * (1 - number) for distance in own]
+        colours = [_FINDING if distance.result.holds is report.mutants else _COLOURS[method] for distance in own]
         axes.scatter(across, height, s=20, marker=_MARKS[method], c=colours, alpha=0.75, linewidths=0)
         axes.scatter([], [], s=28, marker=_MARKS[method], c=_COLOURS[method], label=f"{method} ({len(own)})")
     axes.axvline(1.0, color="#333333", lw=1.2)
     axes.text(1.0, len(subjects) - 0.25, " the claim", ha="left", va="bottom", fontsize=8, color="#333333")
     axes.set_yticks(range(len(subjects)), subjects, fontsize=8)
     axes.set_ylim(-0.7, len(subjects) + 0.4)
-    axes.set_xlim(-0.03, max([1.12, *(min(_share(one), _MOST) + 0.05 for one in with_bounds)]))
-    beyond = f"; {_MOST:g} stands for all above" if any(_share(one) > _MOST for one in with_bounds) else ""
+    axes.set_xlim(-0.03, max([1.12, *(min(_share(column), _MOST) + 0.05 for column in with_bounds)]))
+    beyond = f"; {_MOST:g} stands for all above" if any(_share(column) > _MOST for column in with_bounds) else ""
     axes.set_xlabel(f"epsilon that was shown, as a share of the epsilon that is claimed{beyond}")
     axes.grid(axis="x", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
@@ -53,9 +53,9 @@ def draw(report: AuditReport, path: Path) -> None:
     figure.savefig(path, dpi=140)
 
 
-def _share(one: Ran) -> float:
-    claimed = one.result.claimed.epsilon if one.result.claimed else 1.0
-    return (one.result.lower or 0.0) / claimed
+def _share(item: Ran) -> float:
+    claimed = item.result.claimed.epsilon if item.result.claimed else 1.0
+    return (item.result.lower or 0.0) / claimed
 
 
 def headline(report: AuditReport) -> str:
@@ -63,13 +63,15 @@ def headline(report: AuditReport) -> str:
     count = len(report.ran)
     if report.mutants:
         return f"{len(report.findings)} of {count} things broken on purpose are found"
-    found = len(report.findings)
-    return f"{count:,} checks, {'no finding' if not found else f'{found} finding' + 's' * (found > 1)}"
+    result = len(report.findings)
+    return f"{count:,} checks, {'no finding' if not result else f'{result} finding' + 's' * (result > 1)}"
 
 
 def page(report: AuditReport, picture: str | None) -> str:
     """The whole audit as one HTML page without scripts."""
-    rows = "\n".join(_row(one, mutants=report.mutants) for one in sorted(report.ran, key=lambda one: one.result.holds))
+    rows = "\n".join(
+        _row(check, mutants=report.mutants) for check in sorted(report.ran, key=lambda check: check.result.holds)
+    )
     methods = ", ".join(f"{count:,} {method}" for method, count in report.counts.items())
     image = "" if picture is None else f'<p><img src="{html.escape(picture)}" alt="claimed against shown epsilon"></p>'
     return f"""<!doctype html>
@@ -102,9 +104,9 @@ def _meaning(report: AuditReport) -> str:
     )
 
 
-def _row(one: Ran, *, mutants: bool) -> str:
-    check, result = one.check, one.result
-    outcome = outcome_of(one, mutants=mutants)
+def _row(item: Ran, *, mutants: bool) -> str:
+    check, result = item.check, item.result
+    outcome = outcome_of(item, mutants=mutants)
     cells = [
         check.subject,
         check.mechanism,
@@ -121,13 +123,13 @@ def _row(one: Ran, *, mutants: bool) -> str:
     return f'<tr{marked}>{text}<td title="{note}">{html.escape(outcome)}</td></tr>'
 
 
-def outcome_of(one: Ran, *, mutants: bool = False) -> str:
+def outcome_of(item: Ran, *, mutants: bool = False) -> str:
     """The outcome of one check in a word."""
     if mutants:
-        return "missed" if one.result.holds else "found"
-    if not one.result.holds:
+        return "missed" if item.result.holds else "found"
+    if not item.result.holds:
         return "FINDING"
-    return "not refuted" if one.check.method == "black-box" else "holds"
+    return "not refuted" if item.check.method == "black-box" else "holds"
 
 
 def number(value: float | None) -> str:
@@ -142,7 +144,7 @@ def save(report: AuditReport, folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     paths: dict[str, Any] = {ending: folder / f"audit.{ending}" for ending in ("json", "png", "html")}
     paths["json"].write_text(json.dumps(report.to_dict(), indent=1), encoding="utf-8")
-    drawable = any(one.result.claimed and one.result.lower is not None for one in report.ran)
+    drawable = any(check.result.claimed and check.result.lower is not None for check in report.ran)
     if drawable:
         draw(report, paths["png"])
     else:

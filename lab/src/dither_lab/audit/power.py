@@ -73,10 +73,10 @@ def samples_needed(
         raise InvalidArgument("rare", rare, f"must be a probability in (0, {most:.3g}]")
 
     def sees(samples: int) -> bool:
-        found = detection_probability(
+        result = detection_probability(
             likely, rare, claimed=claimed, samples=samples, failure_probability=failure_probability, tests=tests
         )
-        return found >= power
+        return result >= power
 
     high = 16
     while not sees(high):

@@ -213,8 +213,8 @@ def _leads(effort: Effort) -> Evidence:  # noqa: ARG001
     pairs = [(x, y) for x, y in product(tables, tables) if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2]
     broken = 0
     for here, there in pairs:
-        leads = [lead_margin(dict(enumerate(one)), 1) for one in (here, there)]
-        winners = [{k for k, v in enumerate(one) if v == max(one)} for one in (here, there)]
+        leads = [lead_margin(dict(enumerate(item)), 1) for item in (here, there)]
+        winners = [{k for k, v in enumerate(item) if v == max(item)} for item in (here, there)]
         broken += abs(leads[0] - leads[1]) > 1 or (max(leads) > 0 and winners[0] != winners[1])
     return Evidence(not broken, cases=len(pairs), note=f"{broken} violations" if broken else "margins are 1-Lipschitz")
 
@@ -275,7 +275,7 @@ def _pass(*, soft: bool) -> Callable[[Effort], Evidence]:
         if soft:
             rows.append(squares / stretches[2])
         entries = np.hstack(rows) / WHOLE
-        apart = max(float(np.linalg.norm(one - entries, axis=1).max()) for one in entries)
+        apart = max(float(np.linalg.norm(entry - entries, axis=1).max()) for entry in entries)
         return Evidence(apart <= 1.0, cases=len(points) ** 2, note=f"largest distance {apart:.4f} of mu")
 
     return run
@@ -288,7 +288,7 @@ def _blocks(sampling: Any) -> Callable[[Effort], Evidence]:
         worst = 0
         for _ in range(effort.of(3, 12)):
             members = sampling.draw(200)
-            counted = np.bincount(np.concatenate([np.asarray(one) for one in members]), minlength=200)
+            counted = np.bincount(np.concatenate([np.asarray(member) for member in members]), minlength=200)
             worst = max(worst, int(counted.max()))
         return Evidence(
             worst <= sampling.touched, cases=200, note=f"at most {worst} of {sampling.touched} blocks a person"

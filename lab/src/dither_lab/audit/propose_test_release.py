@@ -47,11 +47,11 @@ class Mixed:
 def divergence(here: Mixed, there: Mixed, epsilon: float) -> float:
     """``sup_A P(A) - e^epsilon Q(A)``, exactly: the least delta that this pair allows."""
     growth = math.exp(epsilon)
-    found = sum(max(p - growth * there.atoms.get(key, 0.0), 0.0) for key, p in here.atoms.items())
+    result = sum(max(p - growth * there.atoms.get(key, 0.0), 0.0) for key, p in here.atoms.items())
     for key, piece in here.pieces.items():
         other = there.pieces.get(key)
-        found += piece[0] if other is None else laplace_excess(piece, other, growth)
-    return found
+        result += piece[0] if other is None else laplace_excess(piece, other, growth)
+    return result
 
 
 def laplace_excess(here: tuple[float, float, float], there: tuple[float, float, float], growth: float) -> float:
@@ -79,8 +79,8 @@ def mechanism_law(prepared: Prepared, data: Any) -> Mixed:
     from dither_lab.audit.laws.registry import law_of, published  # noqa: PLC0415  (laws are made of what stands above)
 
     law: Any = law_of(prepared)
-    found: Mixed = law.mixed(prepared, published(prepared), data)
-    return found
+    result: Mixed = law.mixed(prepared, published(prepared), data)
+    return result
 
 
 @singledispatch
@@ -112,11 +112,11 @@ def _(plan: RangePlan, data: Ordered) -> Mixed:
 
     def after(law: Mixed, edge: Any, weight: float) -> None:
         left = weight
-        for j, one in enumerate(plan.proposals):
-            wide = float(edge * one.share)
-            passed = one.test.chance(_range_margin(x, (n + lower - 1, n + upper - 1), wide))
+        for j, proposal in enumerate(plan.proposals):
+            wide = float(edge * proposal.share)
+            passed = proposal.test.chance(_range_margin(x, (n + lower - 1, n + upper - 1), wide))
             value = float(x[n + upper - 1]) - float(x[n + lower - 1])
-            law.add((float(edge), j), left * passed, value, wide / float(one.release))
+            law.add((float(edge), j), left * passed, value, wide / float(proposal.release))
             left *= 1.0 - passed
         law.atoms[float(edge), REFUSED] += left
 
@@ -181,12 +181,12 @@ def _edges(scale: Any, data: Ordered) -> list[tuple[Any, float]]:  # noqa: ARG00
 @_edges.register
 def _(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
     octaves, distances = Octaves(scale.width), RankRange(data, scale.lower, scale.upper)
-    found = []
+    results = []
     for shift in SHIFTS:
         index = octaves.bin_of(distances.value, shift)
         edge = 0 if index is None else octave((index + 1 - shift) * scale.width, up=True)
-        found.append((edge, scale.test.chance(bin_margin(distances, octaves, shift))))
-    return found
+        results.append((edge, scale.test.chance(bin_margin(distances, octaves, shift))))
+    return results
 
 
 BinLaw: TypeAlias = Callable[["StableBins | GaussianBins", int], dict[int | None, float]]
@@ -232,7 +232,7 @@ def bins_divergence(
     """The divergence of two stable histograms, by going through all joint outcomes; for few bins and short tails."""
     law, other = ({(): 1.0}, {(): 1.0})
     for key in sorted(set(here) | set(there)):
-        law, other = (_joint(one, bins, side.get(key, 0), law_of) for one, side in ((law, here), (other, there)))
+        law, other = (_joint(item, bins, side.get(key, 0), law_of) for item, side in ((law, here), (other, there)))
     growth = math.exp(epsilon)
     return sum(max(p - growth * other.get(outcome, 0.0), 0.0) for outcome, p in law.items())
 

@@ -82,7 +82,7 @@ def _attack(public: PublicCall) -> Callable[[Effort], Evidence]:
 
         samples = effort.of(*public.runs)
         attacks = [Direction(), HistogramAttack(bins=8, features=lambda answer: answer[0])]
-        found = audit(
+        result = audit(
             sampler(public.here),
             sampler(public.there),
             claimed=public.loss,
@@ -91,7 +91,7 @@ def _attack(public: PublicCall) -> Callable[[Effort], Evidence]:
             failure_probability=effort.failure_probability,
         )
         return Evidence(
-            not found.detected, public.loss, found.lower_bound, None, samples, f"event: {found.event}"[:120]
+            not result.detected, public.loss, result.lower_bound, None, samples, f"event: {result.event}"[:120]
         )
 
     return run
@@ -131,7 +131,7 @@ def _column_calls() -> Iterator[PublicCall]:
         "order_statistic": {"rank": 3},
         "smallest_sum": {"k": 3},
     }
-    asked |= {one.function: dict(one.audited) for one in proved_columns() if one.function not in asked}
+    asked |= {column.function: dict(column.audited) for column in proved_columns() if column.function not in asked}
     for name, options in asked.items():
         function = getattr(dt, name)
         call = _bound(function, bounds=(0, 8), epsilon=LOUD, **options)
@@ -190,7 +190,7 @@ def _unbounded_calls() -> Iterator[PublicCall]:
             yield PublicCall(name, call, here, there, loss, (name, mechanism, "without bounds"), detail, (200, 2_000))
     # One record crosses from the far end of one side to that of the other; bounds are part of what is released.
     bulk = np.repeat([-3.0, 0.0, 3.0], [20, 30, 51])
-    left, right = (np.append(bulk, one) for one in (-1e6, 1e6))
+    left, right = (np.append(bulk, item) for item in (-1e6, 1e6))
 
     def with_bounds(release: dt.Release[float, tuple[float, float]]) -> tuple[float, ...]:
         bounds = release.clamped_to
@@ -204,7 +204,7 @@ def _unbounded_calls() -> Iterator[PublicCall]:
     drawn = ("quantiles", "without bounds")
     yield PublicCall("quantiles", joint, fewer, more, Loss(LOUD), drawn, "without bounds", (0, 600))
     large = Loss(24.0, 0.3)
-    long = [np.repeat(one, 6) for one in (here, here)]
+    long = [np.repeat(item, 6) for item in (here, here)]
     long[1][0] = 1e6
     for name in ("median", "iqr", "trimmed_mean", "scale"):
         printed = (name, "DL09 as printed")
@@ -361,8 +361,8 @@ def _program_calls() -> Iterator[PublicCall]:
     yield PublicCall("sample_and_aggregate", voted, here, there, Loss(6.0), drawn, "rankings", (150, 1_500))
 
 
-def _widest(one: Any, other: Any) -> float:
-    return float(np.abs(one - other).max())
+def _widest(item: Any, other: Any) -> float:
+    return float(np.abs(item - other).max())
 
 
 def _order(block: Any) -> str:
@@ -396,7 +396,7 @@ def _workload_calls() -> Iterator[PublicCall]:
             loss, detail = Loss(LOUD, delta), f"{name}, {mechanism}, {noise}"
             covers = ("counting_queries", "CountingQueries", mechanism)
             yield PublicCall(
-                "counting_queries", call, here, there, loss, covers, detail, (0, 600), lambda one: numbers(one.value)
+                "counting_queries", call, here, there, loss, covers, detail, (0, 600), lambda item: numbers(item.value)
             )
 
 

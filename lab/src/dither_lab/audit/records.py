@@ -100,7 +100,7 @@ def written(folder: Path, form: str, records: tuple[float | None, ...]) -> tuple
     name = folder / {"csv": "t.csv", "database": "t.duckdb", "view over parquet": "t.duckdb"}.get(form, "t.parquet")
     name.unlink(missing_ok=True)
     if form == "csv":
-        lines = ("" if one is None else repr(one) for one in records)
+        lines = ("" if record is None else repr(record) for record in records)
         name.write_text("v\n" + "".join(f"{line}\n" for line in lines))
         return name, None
     if form.startswith("parquet"):
@@ -133,12 +133,12 @@ def readings(effort: Effort, maker: Open = DuckDB, forms: tuple[str, ...] = FORM
             for record in odd:
                 records = (record, *base[1:])
                 with _brackets(not whole):
-                    problem, found = _compared(Path(name), form, records, maker)
+                    problem, result = _compared(Path(name), form, records, maker)
                 cases += len(STATISTICS)
                 if problem:
                     path = "read whole" if whole else "read by brackets"
                     return Evidence(False, cases=cases, note=f"{form}, {path}, one record {record!r}: {problem}")
-                centres.append(found)
+                centres.append(result)
             problem = _too_far(centres)
             if problem:
                 return Evidence(False, cases=cases, note=f"{form}: {problem}")
@@ -166,8 +166,8 @@ def _compared(
     dt = _dither()
     source, table = written(folder, form, records)
     schema = Schema(source, {"v": dt.Real(LOW, HIGH, step=STEP, nulls=1)}, "t", rows=len(records), budget=dt.Budget(1))
-    ordered = sorted(steps(one, int(1 / STEP)) for one in records)
-    found: dict[str, tuple[float, float]] = {}
+    ordered = sorted(steps(record, int(1 / STEP)) for record in records)
+    results: dict[str, tuple[float, float]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -178,18 +178,18 @@ def _compared(
                     centre = dt.inspect.value(query(), session)
                     if abs(Fraction(centre) - expected(ordered)) > Fraction(1, 10**6):
                         return f"{name} is centred on {centre:g}, plain arithmetic gives {expected(ordered)}", {}
-                    found[name] = (float(centre), float(dt.inspect.ladder(query(), session, rungs=1)[0]))
+                    results[name] = (float(centre), float(dt.inspect.ladder(query(), session, rungs=1)[0]))
         except Exception as error:  # noqa: BLE001 - any error at all is the finding
             return f"{type(error).__name__}: {error}"[:200], {}
-    return "", found
+    return "", results
 
 
 def _too_far(centres: list[dict[str, tuple[float, float]]]) -> str:
     """Tables that differ in one record: centres may differ by the first rung, and no more."""
-    for one, other in itertools.permutations(centres, 2):
-        for name, (centre, rung) in one.items():
-            if abs(centre - other[name][0]) > rung + 1e-6:
-                return f"{name} moves from {centre:g} to {other[name][0]:g} where its ladder says {rung:g}"
+    for item, other in itertools.permutations(centres, 2):
+        for name, (centre, sensitivity) in item.items():
+            if abs(centre - other[name][0]) > sensitivity + 1e-6:
+                return f"{name} moves from {centre:g} to {other[name][0]:g} where its ladder says {sensitivity:g}"
     return ""
 
 

@@ -38,21 +38,21 @@ Law: TypeAlias = dict[object, float]  # a grid and its cell, or None for a refus
 
 @functools.cache
 def _universe() -> dict[tuple[int, ...], FitCells]:
-    found = {}
+    results = {}
     for dataset in combinations_with_replacement(range(len(KINDS)), FREE):
         records = [*FIXED, *(KINDS[k] for k in dataset)]
         design, response = np.array([x for x, _ in records]), np.array([y for _, y in records])
-        found[dataset] = cells_of(design, response, np.ones(3))
-    return found
+        results[dataset] = cells_of(design, response, np.ones(3))
+    return results
 
 
 def _law(cells: FitCells, margin: Margin) -> Law:
     """A grid by the exponential mechanism, then a test with Laplace noise, as docs/proofs/regression.md states them."""
-    weights = [math.exp(CHOICE / 2 * margin(one)) for one in cells.margins]
+    weights = [math.exp(CHOICE / 2 * margin(item)) for item in cells.margins]
     threshold = math.log(1 / (2 * DELTA)) / TEST
     law: Law = {None: 0.0}
-    for k, (corner, one) in enumerate(zip(cells.corners, cells.margins, strict=True)):
-        short = threshold - margin(one)
+    for k, (corner, item) in enumerate(zip(cells.corners, cells.margins, strict=True)):
+        short = threshold - margin(item)
         passed = 0.5 * math.exp(-TEST * short) if short >= 0 else 1 - 0.5 * math.exp(TEST * short)
         passed = 0.0 if corner is None else passed
         law[k, corner] = passed * weights[k] / sum(weights)
@@ -70,7 +70,7 @@ def _over_all(margin: Margin) -> Evidence:
             for kind in range(len(KINDS)):
                 there = laws[tuple(sorted((*dataset[:place], kind, *dataset[place + 1 :])))]
                 apart = (mass - math.exp(CLAIMED.epsilon) * there.get(key, 0.0) for key, mass in here.items())
-                worst, cases = max(worst, sum(max(one, 0.0) for one in apart)), cases + 1
+                worst, cases = max(worst, sum(max(item, 0.0) for item in apart)), cases + 1
         larger = max(larger, *universe[dataset].margins)
     held = worst <= DELTA * (1 + 1e-9) and larger > 0
     return Evidence(held, CLAIMED, cases=cases, note=f"delta {worst:.3g} of {DELTA}, margins up to {larger}")

@@ -59,8 +59,8 @@ class AuditReport:
     findings: list[Ran] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = [one for one in self.ran if not one.result.holds and (one.result.was_run or not self.mutants)]
-        object.__setattr__(self, "findings", found)
+        matches = [check for check in self.ran if not check.result.holds and (check.result.was_run or not self.mutants)]
+        object.__setattr__(self, "findings", matches)
 
     @property
     def passed(self) -> bool:
@@ -70,7 +70,7 @@ class AuditReport:
     @property
     def counts(self) -> dict[str, int]:
         """Checks of each method."""
-        counted = Counter(one.check.method for one in self.ran)
+        counted = Counter(check.check.method for check in self.ran)
         return {method: counted[method] for method in METHODS if counted[method]}
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,8 +84,8 @@ class AuditReport:
             "false_alarm_probability": self.false_alarm,
             "checks": len(self.ran),
             "kinds": self.counts,
-            "findings": [one.check.key for one in self.findings],
-            "results": [one.to_dict() for one in self.ran],
+            "findings": [finding.check.key for finding in self.findings],
+            "results": [check.to_dict() for check in self.ran],
         }
 
 
@@ -103,10 +103,10 @@ def run_checks(
     sampled = max(sum(check.method == "black-box" for check in checks), 1)
     effort = Effort(quick, false_alarm / sampled)
     count = min(workers or len(os.sched_getaffinity(0)), len(checks))
-    found: dict[str, Ran] = {}
+    results: dict[str, Ran] = {}
     if count <= 1:
         for number, check in enumerate(checks, 1):
-            found[check.key] = Ran(check, *timed(check, effort))
+            results[check.key] = Ran(check, *timed(check, effort))
             if progress is not None:
                 progress(check.key, number, len(checks))
     else:
@@ -114,20 +114,20 @@ def run_checks(
 
         def record(done: list[tuple[str, Evidence, float]]) -> None:
             for key, result, seconds in done:
-                found[key] = Ran(by_key[key], result, seconds)
+                results[key] = Ran(by_key[key], result, seconds)
                 if progress is not None:
-                    progress(key, len(found), len(checks))
+                    progress(key, len(results), len(checks))
 
         for _ in range(TRIES):
-            left = [key for key in by_key if key not in found]
+            left = [key for key in by_key if key not in results]
             if left:
                 _in_pool(left, count, effort, record, mutants=mutants)
         for key, check in by_key.items():
             # Nothing was shown where a process died again and again.
-            found.setdefault(
+            results.setdefault(
                 key, Ran(check, Evidence(False, note="could not be run: its process died", was_run=False), 0.0)
             )
-    return AuditReport([found[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
+    return AuditReport([results[check.key] for check in checks], quick, time.monotonic() - begun, false_alarm, mutants)
 
 
 def _in_pool(

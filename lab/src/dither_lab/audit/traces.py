@@ -42,14 +42,14 @@ class Watched:
         self._inner, self._events, self._noted = inner, events, noted
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        if name not in self._noted or not callable(found):
-            return found
+        result = getattr(self._inner, name)
+        if name not in self._noted or not callable(result):
+            return result
         event = self._noted[name]
 
         def noted(*arguments: Any, **options: Any) -> Any:
             try:
-                answer = found(*arguments, **options)
+                answer = result(*arguments, **options)
             except Exception:
                 self._events.append(f"{event} failed")
                 raise
@@ -64,13 +64,13 @@ class WatchedEngine(Watched):
     """An engine under watch.  A read is recorded before its first record is returned."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
+        result = getattr(self._inner, name)
         if name not in READS:
-            return found
+            return result
 
         def noted(*arguments: Any, **options: Any) -> Any:
             self._events.append("read")
-            return found(*arguments, **options)
+            return result(*arguments, **options)
 
         return noted
 
@@ -143,7 +143,7 @@ def _column_queries() -> list[Query]:
         dt.Variance("v"),
         dt.Histogram("g"),
         dt.Histogram("v", edges=[0, 4, 8]),
-        *(one.few_records(column="v") for one in proved_columns()),
+        *(column.few_records(column="v") for column in proved_columns()),
     ]
 
 
@@ -190,7 +190,7 @@ def described(thing: Any, depth: int = 8) -> Any:
     if depth == 0 or thing is None or isinstance(thing, (str, int, float, bool, Fraction)):
         return thing if isinstance(thing, (str, int, float, bool, Fraction)) else type(thing).__name__
     if isinstance(thing, (list, tuple)):
-        return tuple(described(one, depth - 1) for one in thing)
+        return tuple(described(item, depth - 1) for item in thing)
     if isinstance(thing, dict):
         return tuple((str(key), described(thing[key], depth - 1)) for key in sorted(thing, key=str) if key != "source")
     if dataclasses.is_dataclass(thing):
@@ -305,7 +305,7 @@ def _call_decisions(
         dt.Histogram(edges=[0, 4, 8]),
         dt.SmallestSum(k=2, bounds=(0, 8)),
         dt.OrderStatistic(rank=2, bounds=(0, 8)),
-        *(one.few_records(bounds=(0, 8)) for one in proved_columns()),
+        *(item.few_records(bounds=(0, 8)) for item in proved_columns()),
     ):
         taken = decision(lambda q=query: (prepare or prepare_here)(q, column))  # type: ignore[misc]
         yield f"call, {type(query).__name__}", taken
@@ -435,16 +435,16 @@ def _attacked_session(effort: Effort) -> Evidence:
 
     def sampler(session: Any) -> Callable[[int], Any]:
         def one() -> tuple[Any, ...]:
-            return numbers([one.value for one in session.sql(text, epsilon=loss.epsilon, again=True)])
+            return numbers([item.value for item in session.sql(text, epsilon=loss.epsilon, again=True)])
 
         return lambda count: [one() for _ in range(count)]
 
     samples = effort.of(60, 500)
-    found = audit(
+    result = audit(
         *map(sampler, sessions),
         claimed=loss,
         attacks=[Direction()],
         samples=samples,
         failure_probability=effort.failure_probability,
     )
-    return Evidence(not found.detected, loss, found.lower_bound, None, samples, f"event: {found.event}"[:120])
+    return Evidence(not result.detected, loss, result.lower_bound, None, samples, f"event: {result.event}"[:120])

@@ -112,7 +112,7 @@ def several_features_universe() -> Universe:
     statistic = plan_moments(RegressionFacts(1, 2), Loss(1.0), None, (grid, grid), grid).statistic
     rows = list(product(range(3), repeat=3))
     arrays = [np.zeros((0, 3), dtype=np.int64), *(np.array([row], dtype=np.int64) for row in rows)]
-    data = [Table([Column(one[:, j], grid) for j in range(3)]) for one in arrays]
+    data = [Table([Column(array[:, j], grid) for j in range(3)]) for array in arrays]
     return Universe(statistic, data, list(permutations(range(len(data)), 2)))
 
 
@@ -139,11 +139,11 @@ def _within(x: Any, values: Sequence[Any], most: int, relation: Neighbours, rows
 
 
 def _one_step(x: Any, values: Sequence[Any], most: int, relation: Neighbours) -> set[Any]:
-    found = {tuple(sorted((*x, v))) for v in values if len(x) < most}
-    found |= {tuple(sorted(x[:i] + x[i + 1 :])) for i in range(len(x))}
+    results = {tuple(sorted((*x, v))) for v in values if len(x) < most}
+    results |= {tuple(sorted(x[:i] + x[i + 1 :])) for i in range(len(x))}
     if relation is not Neighbours.ADD_REMOVE:
-        found |= {tuple(sorted((*x[:i], v, *x[i + 1 :]))) for i in range(len(x)) for v in values}
-    return found - {x}
+        results |= {tuple(sorted((*x[:i], v, *x[i + 1 :]))) for i in range(len(x)) for v in values}
+    return results - {x}
 
 
 @functools.cache

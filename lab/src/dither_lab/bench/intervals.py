@@ -80,10 +80,10 @@ def ratio(ours: Floats, theirs: Floats, centre: str) -> Figure | None:
 def growth(sizes: Floats, times: list[Floats]) -> Figure:
     """The exponent of the power of the size by which a time grows, with its interval."""
     logs = np.log(sizes)
-    rounds = min(len(one) for one in times)
-    medians = np.array([np.median(one) for one in times])
+    rounds = min(len(time) for time in times)
+    medians = np.array([np.median(time) for time in times])
     value = float(np.polyfit(logs, np.log(medians), 1)[0])
-    table = np.stack([one[:rounds] for one in times])
+    table = np.stack([time[:rounds] for time in times])
     drawn = np.median(table[:, _drawn(rounds)], axis=2)
     if rounds == 1:
         return Figure(value, value, value)
@@ -91,8 +91,8 @@ def growth(sizes: Floats, times: list[Floats]) -> Figure:
 
 
 def _centre(values: Floats, centre: str) -> Floats:
-    found: Floats = np.median(values, axis=1) if centre == "median" else values.mean(axis=1)
-    return found
+    numbers: Floats = np.median(values, axis=1) if centre == "median" else values.mean(axis=1)
+    return numbers
 
 
 def _drawn(length: int, seed: int = 0) -> NDArray[np.int64]:

@@ -29,10 +29,10 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """dither and what it stands on."""
-    found = {"dither": importlib.metadata.version("dither")}
+    results = {"dither": importlib.metadata.version("dither")}
     for name in _PARTS:
         try:
-            found[name] = importlib.metadata.version(name)
+            results[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return results

@@ -57,10 +57,10 @@ class Sample:
         return {index: float(row[best]) for index, row in means.items()}
 
 
-def paired(one: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
+def paired(results: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
     """The figures of two ways on what both were measured on."""
-    both = sorted(set(one) & set(other))
-    return np.array([one[key] for key in both]), np.array([other[key] for key in both])
+    both = sorted(set(results) & set(other))
+    return np.array([results[key] for key in both]), np.array([other[key] for key in both])
 
 
 class Stock:
@@ -105,7 +105,7 @@ def measure(
         samples.append(sample)
         if sample.reason is not None:
             continue
-        lane = str(place) if any(one.way.who == way.who for one in samples[:-1]) else ""
+        lane = str(place) if any(item.way.who == way.who for item in samples[:-1]) else ""
         try:
             worker = pool.worker(area, way.who, lane)
             worker.ask(_preparation(comparison, way, files))

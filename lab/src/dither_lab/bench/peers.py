@@ -102,7 +102,7 @@ def ensure(peer: Peer, home: Path, *, quick: bool = False, timeout: float = INST
         f"print(m.version({peer.package!r}))"
     )
     try:
-        found = subprocess.run(
+        result = subprocess.run(
             [str(python), "-W", "ignore", "-c", probe],
             capture_output=True,
             text=True,
@@ -112,9 +112,9 @@ def ensure(peer: Peer, home: Path, *, quick: bool = False, timeout: float = INST
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Standing(peer.name, None, reason=f"does not start: {type(error).__name__}")
-    if found.returncode != 0:
-        return Standing(peer.name, None, reason=f"does not start: {last_line(found.stderr)}")
-    return Standing(peer.name, python, version=found.stdout.strip().splitlines()[-1])
+    if result.returncode != 0:
+        return Standing(peer.name, None, reason=f"does not start: {last_line(result.stderr)}")
+    return Standing(peer.name, python, version=result.stdout.strip().splitlines()[-1])
 
 
 def ensure_all(

@@ -48,7 +48,7 @@ def _ratios(area: str, rows: list[ResultRow]) -> Any:
         if row.ratio is None:
             continue
         value, low, high = (
-            min(max(one, WIDEST[0]), WIDEST[1]) for one in (row.ratio.value, row.ratio.low, row.ratio.high)
+            min(max(item, WIDEST[0]), WIDEST[1]) for item in (row.ratio.value, row.ratio.low, row.ratio.high)
         )
         colour = COLOURS.get(row.verdict, "#6b7280")
         ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
@@ -91,11 +91,11 @@ def _growth(rows: list[ResultRow]) -> Any:
             sizes = sorted(points)
             values = [points[size] for size in sizes]
             bars = [
-                [max(0.0, one.value - one.low) for one in values],
-                [max(0.0, one.high - one.value) if math.isfinite(one.high) else 0.0 for one in values],
+                [max(0.0, value.value - value.low) for value in values],
+                [max(0.0, value.high - value.value) if math.isfinite(value.high) else 0.0 for value in values],
             ]
             ax.errorbar(
-                sizes, [one.value for one in values], yerr=bars, marker="o", markersize=4, capsize=2, label=label
+                sizes, [value.value for value in values], yerr=bars, marker="o", markersize=4, capsize=2, label=label
             )
         ax.set_xscale("log")
         ax.set_yscale("log")

@@ -67,6 +67,6 @@ def write_csv(rows: Iterable[ResultRow], file: object) -> None:
     for row in rows:
         numbers: list[object] = []
         for name in figures:
-            found: Figure | None = getattr(row, name)
-            numbers += ["", "", ""] if found is None else [found.value, found.low, found.high]
+            figure: Figure | None = getattr(row, name)
+            numbers += ["", "", ""] if figure is None else [figure.value, figure.low, figure.high]
         writer.writerow([*(getattr(row, name) for name in plain), *numbers, *(getattr(row, name) for name in ends)])

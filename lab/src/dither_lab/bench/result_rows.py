@@ -85,7 +85,7 @@ def _row(area: str, comparison: Comparison, measure: str, ours: Sample, other: S
     compared = ratio(*both, centre) if len(both[0]) else None
     key = f"{area}/{comparison.name}/{measure}/{'-' if other is None else other.way.title}"
     verdict, reason = _verdict(ours, other, mine, theirs, compared)
-    promised = next((one for one in comparison.asked if _about(one, measure, other)), None)
+    promised = next((query for query in comparison.asked if _about(query, measure, other)), None)
     own = figure(np.array(list(mine.values())), centre) if mine else None
     return ResultRow(
         key=key,
@@ -146,12 +146,12 @@ def verdict_of(compared: Figure | None) -> str:
 
 def held(asked: Asked, ours: Figure | None, compared: Figure | None) -> str | None:
     """Whether a promise is kept: "yes", "within the interval" or "no"; None where nothing was measured."""
-    found = compared if asked.of == "ratio" else ours
-    if found is None:
+    result = compared if asked.of == "ratio" else ours
+    if result is None:
         return None
-    if found.value <= asked.limit:
+    if result.value <= asked.limit:
         return "yes"
-    return "within the interval" if found.low <= asked.limit else "no"
+    return "within the interval" if result.low <= asked.limit else "no"
 
 
 def _failed(other: Sample) -> str:
@@ -188,22 +188,22 @@ def growth_rows(area: str, measured: Iterable[tuple[Comparison, list[Sample]]], 
         names = [sample.way.title for sample in members[0][1]]
         grown: dict[str, tuple[Figure, list[int]]] = {}
         for peer in names:
-            found = _times(members, peer, clock)
-            if len(found) >= 3:
-                sizes = sorted(found)
+            result = _times(members, peer, clock)
+            if len(result) >= 3:
+                sizes = sorted(result)
                 logs = np.array([float(size) for size in sizes])
-                grown[peer] = growth(logs, [np.array(found[size]) for size in sizes]), sizes
+                grown[peer] = growth(logs, [np.array(result[size]) for size in sizes]), sizes
         rows += _grown(area, name, members[0], names, grown)
     return rows
 
 
 def _times(members: list[tuple[Comparison, list[Sample]]], peer: str, clock: str) -> dict[int, list[float]]:
-    found: dict[int, list[float]] = {}
+    results: dict[int, list[float]] = {}
     for comparison, samples in members:
         for sample in samples:
             if sample.way.title == peer and sample.seconds and comparison.size is not None:
-                found[comparison.size] = [one * sample.way.items for one in sample.times(comparison.clock or clock)]
-    return found
+                results[comparison.size] = [time * sample.way.items for time in sample.times(comparison.clock or clock)]
+    return results
 
 
 def _grown(

@@ -67,11 +67,13 @@ def run(
     began, facts = time.monotonic(), machine()
     areas = [area_of(name) for name in names]
     listed = {area.name: _listed(area, quick, only) for area in areas}
-    who = {way.who for found in listed.values() for one in found for way in (one.ours, *one.others)}
+    who = {way.who for candidate in listed.values() for result in candidate for way in (result.ours, *result.others)}
     standings = ensure_all(who, home, quick=quick, tell=tell)
     seconds = {"environments": round(time.monotonic() - began, 1)}
     peers = {
-        name: {"version": one.version, "reason": one.reason} for name, one in standings.items() if name != "dither"
+        name: {"version": standing.version, "reason": standing.reason}
+        for name, standing in standings.items()
+        if name != "dither"
     }
     rows: list[ResultRow] = []
     for area in areas:
@@ -102,5 +104,5 @@ def measure_area(
 
 
 def _listed(area: Area, quick: bool, only: str | None) -> list[Comparison]:
-    found = area.comparisons(quick)
-    return [one for one in found if only is None or only in one.name]
+    result = area.comparisons(quick)
+    return [item for item in result if only is None or only in item.name]

@@ -122,4 +122,4 @@ def explained(rows: Iterable[ResultRow]) -> str:
     for row in rows:
         if row.verdict == PEER_LOWER and row.why is not None:
             keys.setdefault(row.why, []).append(row.key)
-    return "".join(f"* {text} ({', '.join(f'`{key}`' for key in found)})\n" for text, found in keys.items())
+    return "".join(f"* {text} ({', '.join(f'`{key}`' for key in result)})\n" for text, result in keys.items())

@@ -113,10 +113,10 @@ def _show(report: Any, saved: dict[str, str]) -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     console.print(_mutant_table(report) if report.mutants else _table(report))
-    wrong = [one for one in report.ran if one.result.holds is report.mutants]
-    for one in wrong:
+    wrong = [check for check in report.ran if check.result.holds is report.mutants]
+    for item in wrong:
         word = "missed" if report.mutants else "finding"
-        console.print(f"[bold red]{word}[/bold red] {escape(one.check.key)}: {escape(_said(one))}")
+        console.print(f"[bold red]{word}[/bold red] {escape(item.check.key)}: {escape(_said(item))}")
     methods = ", ".join(f"{count:,} {method}" for method, count in report.counts.items())
     console.print(f"[bold]{headline(report)}[/bold] ({methods}; {report.seconds:.0f} s)")
     if not report.mutants:
@@ -127,8 +127,8 @@ def _show(report: Any, saved: dict[str, str]) -> None:
         console.print(f"saved {escape(path)}")
 
 
-def _said(one: Any) -> str:
-    result = one.result
+def _said(item: Any) -> str:
+    result = item.result
     claimed = f"claimed {result.claimed}" if result.claimed else ""
     label = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
     return "; ".join(filter(None, (claimed, label, result.note)))
@@ -147,24 +147,24 @@ def _table(report: Any) -> Any:
             heading, justify="right" if heading in ("checks", "cases", "shown / claimed", "findings") else "left"
         )
     groups: dict[tuple[str, Any], list[Any]] = {}
-    for one in report.ran:
-        groups.setdefault((one.check.subject, one.check.method), []).append(one)
+    for check in report.ran:
+        groups.setdefault((check.check.subject, check.check.method), []).append(check)
     before = ""
     for (subject, method), ran in sorted(
         groups.items(), key=lambda item: (item[0][0].lower(), METHODS.index(item[0][1]))
     ):
-        rated = [one for one in ran if one.result.claimed and one.result.lower is not None]
-        closest = max(rated, key=lambda one: one.result.lower / one.result.claimed.epsilon, default=None)
+        rated = [check for check in ran if check.result.claimed and check.result.lower is not None]
+        closest = max(rated, key=lambda entry: entry.result.lower / entry.result.claimed.epsilon, default=None)
         share = "" if closest is None else number(closest.result.lower / closest.result.claimed.epsilon)
         show_progress = (
             ""
             if closest is None
             else " ".join(filter(None, (closest.check.mechanism, closest.check.noise, closest.check.detail)))
         )
-        found = sum(not one.result.holds for one in ran)
-        cases = sum(one.result.cases for one in ran)
+        result = sum(not check.result.holds for check in ran)
+        cases = sum(check.result.cases for check in ran)
         label = "" if subject == before else escape(subject)
-        marked = f"[bold red]{found}[/bold red]" if found else "-"
+        marked = f"[bold red]{result}[/bold red]" if result else "-"
         table.add_row(label, method, f"{len(ran)}", f"{cases:,}", share, escape(show_progress), marked)
         before = subject
     return table
@@ -177,13 +177,13 @@ def _mutant_table(report: Any) -> Any:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("broken on purpose", "in", "auditor", "outcome", "what was seen"):
         table.add_column(heading)
-    for one in report.ran:
-        outcome = "[bold red]missed[/bold red]" if one.result.holds else "found"
+    for check in report.ran:
+        outcome = "[bold red]missed[/bold red]" if check.result.holds else "found"
         table.add_row(
-            escape(one.check.subject),
-            escape(one.check.detail),
-            one.check.method,
+            escape(check.check.subject),
+            escape(check.check.detail),
+            check.check.method,
             outcome,
-            escape(textwrap.shorten(_said(one), 90, placeholder=" …")),
+            escape(textwrap.shorten(_said(check), 90, placeholder=" …")),
         )
     return table

@@ -79,10 +79,10 @@ def priced(epsilon: float, records: int) -> Constants:
 
 def descended(sensitivities: Sequence[float] | np.ndarray, growth: float, *, exception: bool) -> np.ndarray:
     """Algorithm 1 on levels that only neighbouring levels are related to, in floats; S for every level."""
-    found = [float(sensitivities[-1])]
+    results = [float(sensitivities[-1])]
     for own, above in zip(sensitivities[-2::-1], sensitivities[:0:-1], strict=True):
-        found.append(found[-1] if exception and above < own * growth else max(float(own), found[-1] / growth))
-    return np.array(found[::-1])
+        results.append(results[-1] if exception and above < own * growth else max(float(own), results[-1] / growth))
+    return np.array(results[::-1])
 
 
 def climbed(sensitivities: np.ndarray, level: int, beta: float) -> float:
@@ -115,16 +115,16 @@ def _relative(setting: Setting) -> Iterator[Point]:
             yield Point("exp(-lt/2)", f"t = {t:g}", down, exact(2 * math.exp(-down * t / 2)))
 
 
-def _largest_gap(points: MeasuredPoints, one: str, other: str) -> float:
+def _largest_gap(points: MeasuredPoints, item: str, other: str) -> float:
     return max(
         abs(a.y.value / b.y.value - 1)
-        for name in points.series(one)
-        for a, b in zip(points.of(one, name), points.of(other, name), strict=True)
+        for name in points.series(item)
+        for a, b in zip(points.of(item, name), points.of(other, name), strict=True)
     )
 
 
 def _judge_proposition(points: MeasuredPoints) -> Judged:
-    gap = max(_largest_gap(points, one, "Proposition 12") for one in ("LLS / Laplace", "ours / Laplace"))
+    gap = max(_largest_gap(points, item, "Proposition 12") for item in ("LLS / Laplace", "ours / Laplace"))
     ours = f"Algorithm 1 and our ladder of levels give the formula; largest relative difference {short(gap)}"
     return settle(gap < 1e-3, ours, "the formula does not describe the algorithm")
 
@@ -175,7 +175,7 @@ def salary_sums(setting: Setting) -> MeasuredPoints:
     printed = descended(own, known.growth, exception=True)
     ask = MechanismSpec(statistic, known.loss, Laplace())
     ours = LargestLocal().prepare(ask)
-    found = []
+    results = []
     for tenth in range(1, 11):
         k = n * tenth // 10
         level, x = k + 1, tenth / 10
@@ -187,18 +187,18 @@ def salary_sums(setting: Setting) -> MeasuredPoints:
             "LF (ladder mechanism)": ladder_noise(statistic.ladder(k), EPSILON) / 100,
             "Laplace": float(own[-1]) / EPSILON,
         }
-        found += [Point("noise", name, x, exact(size)) for name, size in sizes.items()]
-        found.append(Point("time", "LLS (ours)", x, processor(ours.run, rounds, k)))
-        found.append(Point("time", "SS", x, processor(climbed, rounds, own, level, known.t / 2)))
+        results += [Point("noise", name, x, exact(size)) for name, size in sizes.items()]
+        results.append(Point("time", "LLS (ours)", x, processor(ours.run, rounds, k)))
+        results.append(Point("time", "SS", x, processor(climbed, rounds, own, level, known.t / 2)))
     once = processor(lambda: descended(own, known.growth, exception=True), min(rounds, 3))
-    found += [Point("time", "LLS, whole descent of Algorithm 1", tenth / 10, once) for tenth in (1, 10)]
-    return MeasuredPoints(found)
+    results += [Point("time", "LLS, whole descent of Algorithm 1", tenth / 10, once) for tenth in (1, 10)]
+    return MeasuredPoints(results)
 
 
-def ratios(points: MeasuredPoints, quantity: str, one: str, other: str) -> list[float]:
+def ratios(points: MeasuredPoints, quantity: str, item: str, other: str) -> list[float]:
     """One series over another, place by place."""
     there = {p.x: p.y.value for p in points.of(quantity, other)}
-    return [p.y.value / there[p.x] for p in points.of(quantity, one) if p.x in there]
+    return [p.y.value / there[p.x] for p in points.of(quantity, item) if p.x in there]
 
 
 def span(values: Sequence[float]) -> str:
@@ -276,7 +276,7 @@ def edge_counts(setting: Setting) -> MeasuredPoints:
     rounds = setting.pick(tiny=2, quick=5, full=15)
     level = int(_joined(whole, chosen.vertices).max())
     ladder = _membership_ladder(whole, chosen.vertices)
-    found = []
+    results = []
     for epsilon in EDGE_EPSILONS:
         known = priced(epsilon, whole.vertices)
         rows = {
@@ -285,19 +285,19 @@ def edge_counts(setting: Setting) -> MeasuredPoints:
             PRINTED: known.amplitude(descended(levels, known.growth, exception=True)[level - 1]),
             "Laplace": levels[-1] / epsilon,
         }
-        found += [Point("one vertex", name, epsilon, exact(size)) for name, size in rows.items()]
+        results += [Point("one vertex", name, epsilon, exact(size)) for name, size in rows.items()]
         edge = {"SS": known.amplitude(1), PRINTED: known.amplitude(1), "Laplace": 1 / epsilon}
-        found += [Point("one edge", name, epsilon, exact(size)) for name, size in edge.items()]
+        results += [Point("one edge", name, epsilon, exact(size)) for name, size in edge.items()]
     known, half = priced(1.0, whole.vertices), Fraction(priced(1.0, whole.vertices).t / 2)
 
     def largest() -> float:
         return climbed(levels, int(_joined(whole, chosen.vertices).max()), math.log(known.growth))
 
-    found.append(Point("time", "LLS", 100, processor(largest, rounds)))
-    found.append(
+    results.append(Point("time", "LLS", 100, processor(largest, rounds)))
+    results.append(
         Point("time", "SS", 100, processor(lambda: _membership_ladder(whole, chosen.vertices).smooth(half), rounds))
     )
-    return MeasuredPoints(found)
+    return MeasuredPoints(results)
 
 
 def _joined(whole: Any, members: np.ndarray) -> np.ndarray:
@@ -374,7 +374,7 @@ def _six(setting: Setting) -> Iterator[Point]:
     lipschitz_proxy = 2 + log / third
     rungs = np.minimum(7.5 + np.concatenate([[0], np.cumsum(8 + 4 * np.arange(3))]), 10)
     weights = np.exp(-2.5 * np.arange(1, 40)) * 2 * np.concatenate([rungs, np.full(35, 10.0)])
-    found = {
+    results = {
         "SS": SIX.amplitude(climbed(levels, level, SIX.t / 2)),
         "LLS": SIX.amplitude(descended(levels, SIX.growth, exception=True)[level - 1]),
         "NLS": (7.5 + 4 * lipschitz_proxy / third * log) / third,
@@ -382,7 +382,7 @@ def _six(setting: Setting) -> Iterator[Point]:
         "LF": ladder_error(rungs, 10, 2.5, whole=False),
         "Laplace": 10 / 5,
     }
-    for name, size in found.items():
+    for name, size in results.items():
         yield Point("bound of the paper", name, 6, exact(size))
     yield Point("LF", "weight of the truth", 0, exact(1 / (1 + weights.sum())))
     yield Point("LF", "weight of the first rung", 1, exact(weights[0] / (1 + weights.sum())))
@@ -427,10 +427,10 @@ def _judge_nls_six(points: MeasuredPoints) -> Judged:
 
 
 def _judge_lf_six(points: MeasuredPoints) -> Judged:
-    truth, rung = points.at("LF", "weight of the truth", 0), points.at("LF", "weight of the first rung", 1)
+    truth, sensitivity = points.at("LF", "weight of the truth", 0), points.at("LF", "weight of the first rung", 1)
     return settle(
-        truth.value > 0.4 and rung.value > 0.5,
-        f"{truth.value:.0%} and {rung.value:.0%}; mean |error| {_at_six(points, 'LF'):.2f}",
+        truth.value > 0.4 and sensitivity.value > 0.5,
+        f"{truth.value:.0%} and {sensitivity.value:.0%}; mean |error| {_at_six(points, 'LF'):.2f}",
         "the weights differ",
         correction=""
         if _at_six(points, "LF") >= 0.5 * 6.75

@@ -247,11 +247,11 @@ def bounds_of_six() -> tuple[int, int, int]:
         bound = np.where(absent, np.maximum(bound, support[codes | 1 << k]), bound)
     compared = wrong = 0
     for k in range(15):
-        one = codes[(codes >> k & 1) == 0]
-        two = one | 1 << k
+        item = codes[(codes >> k & 1) == 0]
+        two = item | 1 << k
         defined = bound[two] >= 0
         compared += int(defined.sum())
-        wrong += int((np.abs(bound[one].astype(int) - bound[two])[defined] > 1).sum())
+        wrong += int((np.abs(bound[item].astype(int) - bound[two])[defined] > 1).sum())
     return compared, wrong, int((bound < 0).sum())
 
 

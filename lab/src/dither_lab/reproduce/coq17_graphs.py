@@ -123,19 +123,19 @@ def two_triangles(size: int, setting: Setting) -> MeasuredPoints:
     """Noise against epsilon on the subgraph with so many vertices, both ways."""
     whole, _ = friendships()
     chosen = connected_subgraph(size, LEVELS[size])
-    found = []
+    results = []
     for epsilon in _epsilons(setting):
         for name, value in claimed_noise(size, chosen.level, epsilon, whole.vertices).items():
-            found.append(Point(CLAIMED, name, epsilon, exact(value)))
+            results.append(Point(CLAIMED, name, epsilon, exact(value)))
         for name, estimate in sound_noise(chosen.graph, epsilon, whole.vertices, setting).items():
-            found.append(Point(SOUND, name, epsilon, estimate))
-    return MeasuredPoints(found)
+            results.append(Point(SOUND, name, epsilon, estimate))
+    return MeasuredPoints(results)
 
 
-def critical(points: MeasuredPoints, quantity: str, one: str) -> float:
+def critical(points: MeasuredPoints, quantity: str, item: str) -> float:
     """The largest measured epsilon up to which LLS has less noise than LF; 0 if it never has."""
     best = 0.0
-    for x, ratio in zip(points.of(quantity, one).xs, ratios(points, quantity, one, "LF"), strict=True):
+    for x, ratio in zip(points.of(quantity, item).xs, ratios(points, quantity, item, "LF"), strict=True):
         if ratio >= NEAR:
             break
         best = float(x)
@@ -209,7 +209,7 @@ SIZES = (20, 50, 100, 200, 500, 1000)
 def release_times(setting: Setting) -> MeasuredPoints:
     """Processor time of whole releases against the size of the subgraph; graphs are new in each round."""
     sizes, rounds = setting.pick(tiny=(20, 100), quick=SIZES, full=SIZES), setting.pick(tiny=2, quick=5, full=15)
-    loss, found = Loss(1.0, 1e-6), []
+    loss, result = Loss(1.0, 1e-6), []
     for size in sizes:
         chosen = connected_subgraph(size, LEVELS.get(size, size // 5)).graph
         statistic = KTriangles(2).resolve(chosen.shape)
@@ -222,8 +222,8 @@ def release_times(setting: Setting) -> MeasuredPoints:
         }
         for name, prepared in ways.items():
             prepared.run(Graph(chosen.edges, n=size))
-            found.append(Point("time", name, size, processor(prepared.run, rounds, fresh=partial(_new, chosen))))
-    return MeasuredPoints(found)
+            result.append(Point("time", name, size, processor(prepared.run, rounds, fresh=partial(_new, chosen))))
+    return MeasuredPoints(result)
 
 
 def _new(graph: Graph) -> tuple[Graph]:
@@ -240,13 +240,13 @@ def _judge_fast(points: MeasuredPoints) -> Judged:
     lls, most = _last(points, "LLS"), max(p.y.high for p in points.of("time", "LLS"))
     others = [_last(points, name) for name in points.series("time") if name != "LLS"]
     ours = f"ms at the largest size: {payload}; LLS at most {short(most)} at any size"
-    if lls.high < min(one.low for one in others):
+    if lls.high < min(other.low for other in others):
         return agrees(
             ours,
             "all of them take milliseconds: LLS needs only the largest common neighbourhood, the others the local "
             "sensitivity as well, which costs about as much as counting",
         )
-    if any(one.high < lls.low for one in others):
+    if any(other.high < lls.low for other in others):
         return disagrees(ours, "another is faster")
     return untested(ours, "rounds overlap: all of them take milliseconds, far from the paper's minutes")
 
@@ -290,25 +290,25 @@ def _draw_times(figure: Figure, points: MeasuredPoints) -> None:
 
 def _everything(setting: Setting) -> list[Point]:
     """Ratios at the end of the table, from the measurements of the figures."""
-    found = []
+    results = []
     sums, edges, times = salary_sums(setting), edge_counts(setting), release_times(setting)
     for index, ratio in enumerate(ratios(sums, "noise", PLAIN, "SS")):
-        found.append(Point("sum, LLS / SS", "noise", (index + 1) / 10, exact(ratio)))
+        results.append(Point("sum, LLS / SS", "noise", (index + 1) / 10, exact(ratio)))
     for p, q in zip(sums.of("time", "LLS (ours)"), sums.of("time", "SS"), strict=True):
-        found += [Point("sum, time", "LLS", p.x, p.y), Point("sum, time", "SS", q.x, q.y)]
+        results += [Point("sum, time", "LLS", p.x, p.y), Point("sum, time", "SS", q.x, q.y)]
     for p, ratio in zip(edges.of("one vertex", "SS"), ratios(edges, "one vertex", PLAIN, "SS"), strict=True):
-        found.append(Point("edges, LLS / SS", "noise", p.x, exact(ratio)))
-    found += [Point("edges, time", p.series, p.x, p.y) for p in edges.of("time")]
+        results.append(Point("edges, LLS / SS", "noise", p.x, exact(ratio)))
+    results += [Point("edges, time", p.series, p.x, p.y) for p in edges.of("time")]
     for size in LEVELS:
         points = two_triangles(size, setting)
         for quantity in (CLAIMED, SOUND):
             for name in (PRINTED, PLAIN, "NLS"):
                 for p, ratio in zip(points.of(quantity, name), ratios(points, quantity, name, "LF"), strict=True):
-                    found.append(Point(f"2-triangles n = {size}, {quantity}", f"{name} / LF", p.x, exact(ratio)))
-        found.append(Point("eps0", "bound of the paper", size, exact(critical(points, CLAIMED, PRINTED))))
-        found.append(Point("eps0", "sound bound", size, exact(critical(points, SOUND, PLAIN))))
-    found += [Point("2-triangles, time", p.series, p.x, p.y) for p in times.of("time")]
-    return found
+                    results.append(Point(f"2-triangles n = {size}, {quantity}", f"{name} / LF", p.x, exact(ratio)))
+        results.append(Point("eps0", "bound of the paper", size, exact(critical(points, CLAIMED, PRINTED))))
+        results.append(Point("eps0", "sound bound", size, exact(critical(points, SOUND, PLAIN))))
+    results += [Point("2-triangles, time", p.series, p.x, p.y) for p in times.of("time")]
+    return results
 
 
 def _judge_eps0(points: MeasuredPoints) -> Judged:

@@ -173,16 +173,16 @@ def answers(
     plan: Callable[[int], ProcedurePlan], distribution: PaperDistribution, n: int, trials: int, rng: np.random.Generator
 ) -> tuple[list[float], list[np.ndarray], int]:
     """Answers, the records they are about, and how many were refused."""
-    planned, found, about, refused = plan(n), [], [], 0
+    planned, result, about, refused = plan(n), [], [], 0
     for _ in range(trials):
         x = np.sort(distribution.draw(rng, n))
         value = planned.run(Ordered(x)).found.value
         if value is None:
             refused += 1
         else:
-            found.append(float(value))
+            result.append(float(value))
             about.append(x)
-    return found, about, refused
+    return result, about, refused
 
 
 def curves(algorithm: Algorithm, names: Sequence[str], setting: Setting) -> Iterator[Point]:
@@ -205,19 +205,19 @@ def curves(algorithm: Algorithm, names: Sequence[str], setting: Setting) -> Iter
                     full=(240 if judged else 120) if n <= 100_000 else (60 if judged else 20),
                 )
                 try:
-                    found, about, refused = answers(plan, distribution, n, trials, rng)
+                    result, about, refused = answers(plan, distribution, n, trials, rng)
                 except InvalidArgument:
                     continue  # too few records for this price: an error before anything is read
                 series = f"{name}, {constants}"
                 yield Point("refusals", series, n, share(refused, trials))
                 off = [
                     abs(a - algorithm.truth(distribution, x)) / distribution.iqr
-                    for a, x in zip(found, about, strict=True)
+                    for a, x in zip(result, about, strict=True)
                 ]
                 if off:
                     yield Point("error", series, n, median(off))
                 if constants == PAPER:
-                    ratios += [(n, algorithm.within(a, x)) for a, x in zip(found, about, strict=True)]
+                    ratios += [(n, algorithm.within(a, x)) for a, x in zip(result, about, strict=True)]
     yield Point("law", "answered runs", 1, exact(len(ratios)))
     if ratios:
         below = sum(ratio <= 1 for _, ratio in ratios)
@@ -370,9 +370,9 @@ def _judge_refusals(names: Sequence[str], *, least: float = 1.0) -> Callable[[Me
     """P(refused) <= n^(-c e ln n) from 10^8 on with c = 1, or with a c that rises to ``least`` or more at 10^30."""
 
     def judge(points: MeasuredPoints) -> Judged:
-        found = {name: [p for p in points.of("exponent", name) if p.x >= FAR[2]] for name in names}
-        lowest = min(p.y.value for chosen in found.values() for p in chosen)
-        last = {name: chosen[-1].y.value for name, chosen in found.items()}
+        results = {name: [p for p in points.of("exponent", name) if p.x >= FAR[2]] for name in names}
+        lowest = min(p.y.value for chosen in results.values() for p in chosen)
+        last = {name: chosen[-1].y.value for name, chosen in results.items()}
         most = {name: points.of("exponent", f"{name}, at most") for name in names}
         never = [chosen[-1].y.value for chosen in most.values() if chosen]
         sure, own = _first_sure(points, PAPER, names), _first_sure(points, OURS, names)
@@ -383,7 +383,7 @@ def _judge_refusals(names: Sequence[str], *, least: float = 1.0) -> Callable[[Me
             + (f", and at most {short(max(never))} there" if never else "")
             + f"; in runs fewer than half are refused from n = {sure}; with the user's own delta from {own}"
         )
-        rises = all(np.all(np.diff([p.y.value for p in chosen]) >= 0) for chosen in found.values())
+        rises = all(np.all(np.diff([p.y.value for p in chosen]) >= 0) for chosen in results.values())
         if lowest >= 1:
             return agrees(ours)
         if lowest > 0 and rises and min(last.values()) >= least:

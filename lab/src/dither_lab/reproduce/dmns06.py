@@ -116,8 +116,8 @@ def _sensitivities(setting: Setting) -> Iterator[Point]:
         )
         yield Point("sensitivity of the mean", "2 / n", n, exact(2 / n))
         sharp = 6 * (n - 1) / n**2
-        found = Estimate(of_covariance, of_covariance, sharp, f"best of {tries}, and a bound")
-        yield Point("sensitivity of the covariance", "found", n, found)
+        result = Estimate(of_covariance, of_covariance, sharp, f"best of {tries}, and a bound")
+        yield Point("sensitivity of the covariance", "found", n, result)
         yield Point("sensitivity of the covariance", "8 / n (paper)", n, exact(8 / n))
         yield Point("sensitivity of the covariance", "6 (n-1) / n^2 (ours)", n, exact(sharp))
     n, trials = 20_000, setting.pick(tiny=3, quick=30, full=100)
@@ -137,36 +137,36 @@ def _sensitivities(setting: Setting) -> Iterator[Point]:
             for _ in range(max(trials // 10, 2))
         ]
         upper = truth[np.triu_indices(d)]
-        wide = [float(np.abs(np.array(one, dtype=float) - upper).sum()) for one in release]
+        wide = [float(np.abs(np.array(item, dtype=float) - upper).sum()) for item in release]
         yield Point("l1 error of the covariance", "dither, columns in 0..1 (upper half)", d, mean(wide))
 
 
 def _judge_mean(points: MeasuredPoints) -> Judged:
-    found, bound = points.of("sensitivity of the mean", "found").ys, points.of("sensitivity of the mean", "2 / n").ys
+    result, bound = points.of("sensitivity of the mean", "found").ys, points.of("sensitivity of the mean", "2 / n").ys
     return settle(
-        bool(np.all(found <= bound * (1 + 1e-9))) and bool(found[0] >= 0.99 * bound[0]),
-        f"the largest change found is {short((found / bound).min())} to {short((found / bound).max())} of 2 gamma/n",
+        bool(np.all(result <= bound * (1 + 1e-9))) and bool(result[0] >= 0.99 * bound[0]),
+        f"the largest change found is {short((result / bound).min())} to {short((result / bound).max())} of 2 gamma/n",
         "exceeded",
     )
 
 
 def _judge_covariance(points: MeasuredPoints) -> Judged:
     names = ("found", "8 / n (paper)", "6 (n-1) / n^2 (ours)")
-    found, paper, ours = (points.of("sensitivity of the covariance", name).ys for name in names)
+    result, paper, ours = (points.of("sensitivity of the covariance", name).ys for name in names)
     return settle(
-        bool(np.all(found <= paper)),
-        f"the largest change found is {short((found / paper).max())} of 8 gamma^2/n at "
-        f"most, and {short((found / ours).min())} to {short((found / ours).max())} of 6 gamma^2 (n-1)/n^2",
+        bool(np.all(result <= paper)),
+        f"the largest change found is {short((result / paper).max())} of 8 gamma^2/n at "
+        f"most, and {short((result / ours).min())} to {short((result / ours).max())} of 6 gamma^2 (n-1)/n^2",
         "exceeded",
         remark="loose: 6 gamma^2 (n-1)/n^2 is the exact sensitivity, a quarter less noise"
-        if (found / paper).max() < 0.8
+        if (result / paper).max() < 0.8
         else "",
     )
 
 
 def _judge_dimension(points: MeasuredPoints) -> Judged:
-    one, older, apart = (points.of("l1 error of the covariance", name) for name in (BY_NORM, BY_OLDER, BY_ENTRY))
-    fit, pure = slope(one.xs, older.ys / one.ys), slope(one.xs, apart.ys / one.ys)
+    item, older, apart = (points.of("l1 error of the covariance", name) for name in (BY_NORM, BY_OLDER, BY_ENTRY))
+    fit, pure = slope(item.xs, older.ys / item.ys), slope(item.xs, apart.ys / item.ys)
     return settle(
         abs(fit.value - 1) < 0.15,
         f"the ratio grows like d^{fit.value:.2f}; like d^{pure.value:.2f} where all d^2 entries are queries of their "

@@ -123,12 +123,12 @@ def claim_one(d: int) -> tuple[float, float]:
 
 def _fourier(table: np.ndarray) -> np.ndarray:
     """The mean over x of (-1)^(r.x) times entry x, for every r."""
-    found, step = table.astype(float).copy(), 1
-    while step < len(found):
-        found = found.reshape(-1, 2, step)
-        found = np.stack([found[:, 0] + found[:, 1], found[:, 0] - found[:, 1]], axis=1).reshape(-1)
+    result, step = table.astype(float).copy(), 1
+    while step < len(result):
+        result = result.reshape(-1, 2, step)
+        result = np.stack([result[:, 0] + result[:, 1], result[:, 0] - result[:, 1]], axis=1).reshape(-1)
         step *= 2
-    return found / len(table)
+    return result / len(table)
 
 
 def _separation(setting: Setting) -> Iterator[Point]:
@@ -277,11 +277,11 @@ def _judge_leakage(points: MeasuredPoints) -> Judged:
 
 
 def _judge_pair(points: MeasuredPoints) -> Judged:
-    found, claimed = points.of("Example 2", "statistical difference").ys, points.of("Example 2", "1 / n").ys
+    result, claimed = points.of("Example 2", "statistical difference").ys, points.of("Example 2", "1 / n").ys
     apart = points.of("Example 2", "largest probability of a transcript that a neighbour never gives").ys
     return settle(
-        bool(np.allclose(found, claimed, rtol=1e-9)) and bool(apart.min() > 0),
-        f"over all neighbours of 2 to 6 bits the difference is 1/n (largest n: {short(found[-1])}), and a transcript "
+        bool(np.allclose(result, claimed, rtol=1e-9)) and bool(apart.min() > 0),
+        f"over all neighbours of 2 to 6 bits the difference is 1/n (largest n: {short(result[-1])}), and a transcript "
         f"of "
         f"probability {short(apart[-1])} never comes from the neighbour",
         "another distance",
@@ -421,8 +421,8 @@ def _learned(rows: np.ndarray) -> float:
 
 def _judge_semantics(series: str, sharp: float) -> Callable[[MeasuredPoints], Judged]:
     def judge(points: MeasuredPoints) -> Judged:
-        found, epsilon = points.of("loss", series).ys, points.of("loss", "epsilon").ys
-        ratio = found / epsilon
+        result, epsilon = points.of("loss", series).ys, points.of("loss", "epsilon").ys
+        ratio = result / epsilon
         return settle(
             bool(np.all(ratio <= 1 + 1e-9)) and bool(ratio.min() >= sharp),
             f"randomised response of eps/k on three bits, k = 1, 2, 3: {short(ratio.min())} to {short(ratio.max())} "

@@ -171,12 +171,12 @@ def _thresholds(setting: Setting) -> Iterator[Point]:
 
 def _judge_thresholds(points: MeasuredPoints) -> Judged:
     first = points.of(SHOWN)[0].y.value
-    one, two = (p.y.value for p in points.of(SHOWN)[3:])
+    item, two = (p.y.value for p in points.of(SHOWN)[3:])
     last = points.of(SHOWN)[2].y.value
     return settle(
         last < first,
         f"delta is {short(first)} for 100 records at e = 0.1, {short(last)} for 10,000; the two "
-        f"thresholds differ by a factor {short(one / two)} in delta",
+        f"thresholds differ by a factor {short(item / two)} in delta",
         "it does not fall",
         correction=""
         if first <= 0.01
@@ -278,11 +278,11 @@ def _guessing(setting: Setting) -> Iterator[Point]:
     def guess(x: Sequence[int]) -> list[tuple[Fraction, set[int], int]]:
         return [(reads, {0}, x[0]), ((1 - reads) / 2, set(), 0), ((1 - reads) / 2, set(), 1)]
 
-    found = check_premises(guess, lambda x: x[0], domain=(0, 1), records=1, within=0)
+    result = check_premises(guess, lambda x: x[0], domain=(0, 1), records=1, within=0)
     sensitivity = max(abs(x - y) for x in (0, 1) for y in (0, 1))
     return pairs(
         [
-            ("chance of being right", float(found.chance)),
+            ("chance of being right", float(result.chance)),
             ("(1 + alpha)/2", float((1 + reads) / 2)),
             ("2 sigma, claimed", 0.0),
             ("true sensitivity", sensitivity),
@@ -306,10 +306,10 @@ def _covariance(setting: Setting) -> Iterator[Point]:
     n = 6
     x = np.repeat(np.array([[1.0, 0.0]]), n, axis=0)
     worst = 0.0
-    for one in ([0, 1], [0, -1], [-1, 0], [1, 0]):
+    for item in ([0, 1], [0, -1], [-1, 0], [1, 0]):
         for other in ([0, 1], [0, -1], [-1, 0], [1, 0]):
             u, v = x.copy(), x.copy()
-            u[0], v[0] = one, other
+            u[0], v[0] = item, other
             worst = max(worst, float(np.abs(np.cov(u.T, bias=True) - np.cov(v.T, bias=True)).sum()))
     return pairs(
         [("8 gamma^2/n, claimed", 8 / n), ("largest change found", worst), ("6 gamma^2 (n-1)/n^2", 6 * (n - 1) / n**2)]
@@ -317,12 +317,12 @@ def _covariance(setting: Setting) -> Iterator[Point]:
 
 
 def _judge_loose(points: MeasuredPoints) -> Judged:
-    claimed, found, ours = (p.y.value for p in points.of(SHOWN))
+    claimed, result, ours = (p.y.value for p in points.of(SHOWN))
     return settle(
-        found <= claimed,
-        f"n = 6: the largest change is {short(found)}, exactly 6 gamma^2 (n-1)/n^2 = {short(ours)}",
+        result <= claimed,
+        f"n = 6: the largest change is {short(result)}, exactly 6 gamma^2 (n-1)/n^2 = {short(ours)}",
         "exceeded",
-        remark=f"a true bound, and {short(claimed / found)} times too large" if claimed > 1.01 * found else "",
+        remark=f"a true bound, and {short(claimed / result)} times too large" if claimed > 1.01 * result else "",
     )
 
 

@@ -43,10 +43,10 @@ def five_vertices() -> tuple[int, int, int]:
     """Of all 1,024 graphs on five vertices: those whose LS exceeds (5/2) a, (5/2) a_H, and our bound."""
     every = list(combinations(range(5), 2))
     graphs = [frozenset(e for k, e in enumerate(every) if code >> k & 1) for code in range(1024)]
-    found = [triangle_sums(edges, 5, 2) for edges in graphs]
+    results = [triangle_sums(edges, 5, 2) for edges in graphs]
     plain = printed = ours = 0
-    for code, (count, common) in enumerate(found):
-        local = max(abs(count - found[code ^ 1 << k][0]) for k in range(10))
+    for code, (count, common) in enumerate(results):
+        local = max(abs(count - results[code ^ 1 << k][0]) for k in range(10))
         plain += 2 * local > 5 * common
         printed += 2 * local > 5 * _after_one(graphs[code], every)
         ours += local > math.comb(common, 2) + 2 * common * common
@@ -56,7 +56,7 @@ def five_vertices() -> tuple[int, int, int]:
 def _after_one(edges: Edges, every: list[tuple[int, int]]) -> int:
     """a_H of COQ17 sec. 5.3: the most triangles on an edge after one more edge."""
     most = 0
-    for grown in [edges | {one} for one in every if one not in edges] or [edges]:
+    for grown in [edges | {item} for item in every if item not in edges] or [edges]:
         near = [{b if a == v else a for a, b in grown if v in (a, b)} for v in range(5)]
         most = max(most, *(len(near[a] & near[b]) for a, b in grown))
     return most

@@ -50,8 +50,8 @@ def _resolved(query: Any, data: Any) -> tuple[Any, Any]:
 
 
 def _smoothed(statistic: Any, data: Any, beta: Fraction) -> Fraction:
-    found: Fraction = statistic.ladder(data).smooth(beta)
-    return found
+    fraction: Fraction = statistic.ladder(data).smooth(beta)
+    return fraction
 
 
 def median_noise(data: np.ndarray, bounds: tuple[float, float], epsilon: float, draws: int) -> dict[str, Estimate]:
@@ -59,7 +59,7 @@ def median_noise(data: np.ndarray, bounds: tuple[float, float], epsilon: float, 
     query = dt.Median(bounds=bounds)
     statistic, column = _resolved(query, data)
     loss, truth = Loss(epsilon, DELTA), dt.inspect.value(query, data)
-    found = {
+    results = {
         POWER: exact(typical(smooth_noise(statistic, Loss(epsilon)), column)),
         CAUCHY: exact(typical(smooth_noise(statistic, Loss(epsilon), Cauchy(4), paper=True), column)),
         LAPLACE: exact(typical(smooth_noise(statistic, loss, Laplace(), paper=True), column)),
@@ -69,8 +69,8 @@ def median_noise(data: np.ndarray, bounds: tuple[float, float], epsilon: float, 
         dt.median(data, bounds=bounds, epsilon=epsilon, mechanism="inverse", confidence=None).value
         for _ in range(draws)
     ]
-    found[INVERSE] = median(np.abs(np.array(answers, dtype=float) - truth))
-    return found
+    results[INVERSE] = median(np.abs(np.array(answers, dtype=float) - truth))
+    return results
 
 
 def _even(setting: Setting) -> Iterator[Point]:
@@ -316,14 +316,14 @@ def _judge_exact(points: MeasuredPoints) -> Judged:
     same = [p.y.value for p in points.of("S / S*") if p.series.startswith("exact")]
     printed = [p.y.value for p in points.of("S / S*") if p.series.startswith(PRINTED)]
     return settle(
-        few and max(abs(one - 1) for one in same) < 1e-6,
+        few and max(abs(item - 1) for item in same) < 1e-6,
         f"{work}; the value is ours to within "
-        f"{short(max(abs(one - 1) for one in same))}; ours looks at a window and "
+        f"{short(max(abs(item - 1) for item in same))}; ours looks at a window and "
         f"takes {ours.y} ms at n = {ours.x:,.0f}",
         "it takes longer, or is not exact",
         correction="the exponent in the text has lost its minus sign and is off by two: weights are e^(-eps(j-i-1)); "
         f"with the sign alone put right S is {short(max(printed))} of S*"
-        if max(abs(one - 1) for one in printed) > 1e-6
+        if max(abs(item - 1) for item in printed) > 1e-6
         else "",
     )
 
@@ -370,8 +370,10 @@ def _triangles(setting: Setting) -> Iterator[Point]:
     for p in (0.05, 0.1, 0.3):
         for n in sizes:
             drawn = [random_graph(n, p, rng) for _ in range(graphs)]
-            found = [dt.inspect.smooth(dt.Triangles(), graph, beta=1.0) for graph in drawn]
-            estimate = Estimate(float(np.mean(found)), min(found), max(found), f"mean and range of {graphs} graphs")
+            results = [dt.inspect.smooth(dt.Triangles(), graph, beta=1.0) for graph in drawn]
+            estimate = Estimate(
+                float(np.mean(results)), min(results), max(results), f"mean and range of {graphs} graphs"
+            )
             yield Point("S*", f"p = {p:g}", n, estimate)
             yield Point("S* / (n p^2 ln n)", f"p = {p:g}", n, estimate.times(1 / (n * p * p * math.log(n))))
             yield Point("S* / (n p^2)", f"p = {p:g}", n, estimate.times(1 / (n * p * p)))

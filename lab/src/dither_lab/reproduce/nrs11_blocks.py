@@ -55,17 +55,17 @@ def blobs(n: int, sigma: float, rng: np.random.Generator) -> np.ndarray:
     return np.clip(CENTRES[rng.integers(0, K, n)] + rng.normal(0, sigma, (n, 2)), *BOUNDS)
 
 
-def matched(one: np.ndarray, other: np.ndarray) -> float:
+def matched(item: np.ndarray, other: np.ndarray) -> float:
     """NRS11's distance of two sets of centres: the root of the least sum of squares over all matchings."""
-    found = np.asarray(one, dtype=float).reshape(K, -1)[:, :2]
-    return min(float(np.linalg.norm(found[list(order)] - other)) for order in itertools.permutations(range(K)))
+    result = np.asarray(item, dtype=float).reshape(K, -1)[:, :2]
+    return min(float(np.linalg.norm(result[list(order)] - other)) for order in itertools.permutations(range(K)))
 
 
 def error(value: Any, truth: np.ndarray) -> float:
     """The mean distance of matched centres."""
-    found = np.array(value, dtype=float).reshape(K, -1)[:, :2]
+    result = np.array(value, dtype=float).reshape(K, -1)[:, :2]
     orders = itertools.permutations(range(K))
-    return float(min(np.linalg.norm(found[list(order)] - truth, axis=1).mean() for order in orders))
+    return float(min(np.linalg.norm(result[list(order)] - truth, axis=1).mean() for order in orders))
 
 
 def cost(points: np.ndarray, centres: np.ndarray) -> float:
@@ -90,8 +90,8 @@ def aggregator() -> CentreOfAttention:
 
 def block_answers(points: np.ndarray, rng: np.random.Generator, least_sd: float) -> np.ndarray:
     """What each of the blocks of a random partition answers: K centres."""
-    found = clustered_blocks(np.ascontiguousarray(points), rng.permutation(len(points)), BLOCKS, K, least_sd)
-    return np.asarray(found[:, :, :2].reshape(BLOCKS, 2 * K))
+    result = clustered_blocks(np.ascontiguousarray(points), rng.permutation(len(points)), BLOCKS, K, least_sd)
+    return np.asarray(result[:, :, :2].reshape(BLOCKS, 2 * K))
 
 
 def noise_size(aggregate: CentreOfAttention, answers: np.ndarray) -> float:
@@ -119,7 +119,7 @@ def _separations(setting: Setting) -> Iterator[Point]:
             whole = kmeans(np.ascontiguousarray(points[:20_000]), np.ones(min(n, 20_000)), K)
             phi = separation(points)
             answers = block_answers(points, rng, 0.0)
-            apart = [matched(one, whole) for one in answers[:200]]
+            apart = [matched(answer, whole) for answer in answers[:200]]
             within += sum(d <= 60 * DIAMETER * phi * math.sqrt(K) for d in apart)
             near += apart
             sizes.append(noise_size(aggregate, answers))
@@ -136,7 +136,7 @@ def _separations(setting: Setting) -> Iterator[Point]:
         yield Point("distance", "60 Lambda phi^2 sqrt(k)", phi, allowed)
         yield Point("error", NOISE, phi, median(sizes))
         yield Point("error", RELEASED, phi, median(errors))
-        yield Point("error", OURS, phi, median([one for one in ours if not math.isnan(one)] or [DIAMETER]))
+        yield Point("error", OURS, phi, median([item for item in ours if not math.isnan(item)] or [DIAMETER]))
 
 
 def _judge_blocks(points: MeasuredPoints) -> Judged:
@@ -206,7 +206,7 @@ def _mixtures(setting: Setting) -> Iterator[Point]:
         for _ in range(trials):
             points = blobs(n, sigma, rng)
             answers = block_answers(points, rng, LEAST_SD)
-            near += [matched(one, CENTRES) for one in answers[:200]]
+            near += [matched(answer, CENTRES) for answer in answers[:200]]
             sizes_found.append(noise_size(aggregate, answers))
             errors.append(_released(aggregate, answers, CENTRES))
             release = dt.gaussian_mixture(points, k=K, bounds=BOUNDS, epsilon=1.0, delta=DELTA, confidence=None)

@@ -100,9 +100,9 @@ def best_pair(points: np.ndarray) -> tuple[float, np.ndarray]:
     return float(costs[at]), np.stack([first[at], second[at]])
 
 
-def wasserstein(one: np.ndarray, other: np.ndarray) -> float:
+def wasserstein(item: np.ndarray, other: np.ndarray) -> float:
     """The root of the least sum of squares over matchings."""
-    return min(float(np.linalg.norm(one[list(order)] - other)) for order in itertools.permutations(range(len(one))))
+    return min(float(np.linalg.norm(item[list(order)] - other)) for order in itertools.permutations(range(len(item))))
 
 
 def sensitive(each: int) -> tuple[np.ndarray, np.ndarray]:
@@ -311,13 +311,13 @@ def block_distances(metric: str, m: int, size: int, rng: np.random.Generator) ->
         return table[np.ix_(answers, answers)], table[answers, answer(data)], 6.0
     d = int(metric.rsplit(maxsplit=1)[-1])
     data = rng.random((n, d))
-    found = np.array([data[rng.choice(n, size, replace=False)].mean(axis=0) for _ in range(m)])
+    result = np.array([data[rng.choice(n, size, replace=False)].mean(axis=0) for _ in range(m)])
     whole = data.mean(axis=0)
     if metric.startswith("l1"):
-        apart = sum(np.abs(found[:, [j]] - found[None, :, j]) for j in range(d))
-        return np.asarray(apart), np.abs(found - whole).sum(axis=1), float(d)
-    apart = np.sqrt(sum((found[:, [j]] - found[None, :, j]) ** 2 for j in range(d)))
-    return np.asarray(apart), np.linalg.norm(found - whole, axis=1), math.sqrt(d)
+        apart = sum(np.abs(result[:, [j]] - result[None, :, j]) for j in range(d))
+        return np.asarray(apart), np.abs(result - whole).sum(axis=1), float(d)
+    apart = np.sqrt(sum((result[:, [j]] - result[None, :, j]) ** 2 for j in range(d)))
+    return np.asarray(apart), np.linalg.norm(result - whole, axis=1), math.sqrt(d)
 
 
 METRICS = ("l1, d = 1", "l1, d = 4", "l2, d = 4", "Kendall's, rankings of 4")
@@ -432,8 +432,10 @@ def _clusters(setting: Setting) -> Iterator[Point]:
         for _ in range(trials):
             labels = rng.integers(0, K, 200)
             sample = np.ascontiguousarray(centres[labels] + rng.normal(0, 1, (200, 2)))
-            found = _nearest(sample, kmeans(sample, np.ones(200), K))
-            right += all(len(set(found[labels == j].tolist())) == 1 for j in range(K)) and len(set(found.tolist())) == K
+            result = _nearest(sample, kmeans(sample, np.ones(200), K))
+            right += (
+                all(len(set(result[labels == j].tolist())) == 1 for j in range(K)) and len(set(result.tolist())) == K
+            )
         yield Point("Lemma 5.5", "samples partitioned without a mistake", factor, share(right, trials))
 
 

@@ -46,10 +46,10 @@ def write(findings: Sequence[Reproduction], setting: Setting, folder: Path) -> P
     with (folder / "verdicts.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["paper", "experiment", "where", "paper says", "rule", "ours", "verdict", "why"])
-        for one in payload["experiments"]:
-            for row in one["rows"]:
+        for item in payload["experiments"]:
+            for row in item["rows"]:
                 cells = (row[k] for k in ("where", "paper", "rule", "ours", "verdict", "why"))
-                table.writerow([one["paper"], one["experiment"], *cells])
+                table.writerow([item["paper"], item["experiment"], *cells])
     for finding in findings:
         name = f"{finding.experiment.paper}-{finding.experiment.key}"
         with (folder / f"{name}.csv").open("w", newline="") as file:

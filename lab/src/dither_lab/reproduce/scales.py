@@ -79,7 +79,7 @@ def ladder_noise(ladder: Ladder, epsilon: float) -> float:
 def noisy_local_noise(prepared: NoisyLocalNoise, data: Any, rng: np.random.Generator, draws: int = 2000) -> Estimate:
     """The mean scale of noisy local sensitivity's last noise, over its two draws before."""
     statistic: Any = prepared.statistic
-    found = np.empty(draws)
+    results = np.empty(draws)
     for index in range(draws):
         lipschitz_proxy = statistic.most_lipschitz_proxy
         if prepared.proxy_epsilon is not None:
@@ -91,8 +91,8 @@ def noisy_local_noise(prepared: NoisyLocalNoise, data: Any, rng: np.random.Gener
         local = statistic.local(data)
         if local_sensitivity_change:
             local = _raised(local, local_sensitivity_change / prepared.local_epsilon, prepared.shortfall, rng)
-        found[index] = min(max(local, 1), max(statistic.global_sensitivity, 1))
-    return mean(found).times(unit(prepared) / float(prepared.answer_epsilon))
+        results[index] = min(max(local, 1), max(statistic.global_sensitivity, 1))
+    return mean(results).times(unit(prepared) / float(prepared.answer_epsilon))
 
 
 _lift = functools.lru_cache(4096)(raised_by)

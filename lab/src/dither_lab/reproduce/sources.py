@@ -39,8 +39,8 @@ def salaries() -> tuple[np.ndarray, PaperData]:
     if path is not None:
         import duckdb  # noqa: PLC0415  (slow to load)
 
-        found = duckdb.from_parquet(str(path)).project("TotalPay").fetchnumpy()["TotalPay"]
-        return np.sort(found.astype(np.float64)), PaperData(True, "sf_salaries (148,654 salaries, TotalPay)")
+        result = duckdb.from_parquet(str(path)).project("TotalPay").fetchnumpy()["TotalPay"]
+        return np.sort(result.astype(np.float64)), PaperData(True, "sf_salaries (148,654 salaries, TotalPay)")
     drawn = np.sort(np.round(np.minimum(np.random.default_rng(3).lognormal(11.1, 0.7, 148_654), 567_595.43), 2))
     return drawn, PaperData(False, "generated stand-in for sf_salaries: 148,654 lognormal salaries")
 
@@ -96,17 +96,17 @@ def _near(graph: Graph, vertex: int) -> np.ndarray:
 
 def _grown(whole: Graph, size: int, level: int, rng: np.random.Generator) -> np.ndarray | None:
     degrees = np.diff(whole.starts)
-    one = int(rng.choice(np.flatnonzero(degrees > level)))
+    item = int(rng.choice(np.flatnonzero(degrees > level)))
     counts = np.zeros(whole.vertices, dtype=np.int32)
-    for near in _near(whole, one):
+    for near in _near(whole, item):
         counts[_near(whole, near)] += 1
-    counts[one] = 0
+    counts[item] = 0
     partners = np.flatnonzero(counts >= level)
     if not len(partners):
         return None
     other = int(rng.choice(partners))
-    common = np.intersect1d(_near(whole, one), _near(whole, other))
-    chosen = [one, other, *rng.choice(common, level, replace=False).tolist()]
+    common = np.intersect1d(_near(whole, item), _near(whole, other))
+    chosen = [item, other, *rng.choice(common, level, replace=False).tolist()]
     place = {vertex: index for index, vertex in enumerate(chosen)}
     joined = np.zeros((size, size), dtype=np.int32)
     for vertex in chosen:

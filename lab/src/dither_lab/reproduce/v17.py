@@ -78,9 +78,9 @@ def _composition(setting: Setting) -> Iterator[Point]:
         yield Point("error", "k = n^2 / ln^2 n", n, exact(math.sqrt(square) / (n * alpha)))
 
 
-def _judge_optimal(found: MeasuredPoints) -> Judged:
-    payload = found.of("delta of randomised response", "at the optimal epsilon")
-    less = found.of("delta of randomised response", "at 1% less")
+def _judge_optimal(result: MeasuredPoints) -> Judged:
+    payload = result.of("delta of randomised response", "at the optimal epsilon")
+    less = result.of("delta of randomised response", "at 1% less")
     close = [p for p in payload if p.y.value > 0]
     holds = all(p.y.value <= DELTA * (1 + 1e-6) for p in payload) and all(p.y.value > DELTA for p in less if p.x > 1)
     return settle(
@@ -91,11 +91,11 @@ def _judge_optimal(found: MeasuredPoints) -> Judged:
     )
 
 
-def _judge_asymptotic(found: MeasuredPoints) -> Judged:
-    best, text, plain = (found.of("epsilon", name) for name in (BEST, TEXT, BASIC))
+def _judge_asymptotic(result: MeasuredPoints) -> Judged:
+    best, text, plain = (result.of("epsilon", name) for name in (BEST, TEXT, BASIC))
     large = [(p.y.value / q.y.value, p.x) for p, q in zip(text, best, strict=True) if p.x >= 100]
     crossing = next((p.x for p, q in zip(text, plain, strict=True) if p.y.value < q.y.value), math.inf)
-    ours = [p.y.value / q.y.value for p, q in zip(found.of("epsilon", OURS), best, strict=True)]
+    ours = [p.y.value / q.y.value for p, q in zip(result.of("epsilon", OURS), best, strict=True)]
     return settle(
         max(ratio for ratio, _ in large) < 2,
         f"for k >= 100 the textbook form is {short(min(large)[0])} to "
@@ -105,8 +105,8 @@ def _judge_asymptotic(found: MeasuredPoints) -> Judged:
     )
 
 
-def _judge_many(found: MeasuredPoints) -> Judged:
-    linear, square = found.of("error", "k = n / ln^2 n, times sqrt(n)").ys, found.of("error", "k = n^2 / ln^2 n").ys
+def _judge_many(result: MeasuredPoints) -> Judged:
+    linear, square = result.of("error", "k = n / ln^2 n, times sqrt(n)").ys, result.of("error", "k = n^2 / ln^2 n").ys
     return settle(
         bool(np.all(np.diff(linear) < 0) and np.all(np.diff(square) < 0)),
         f"sqrt(n) times the standard deviation falls from {short(linear[0])} to {short(linear[-1])} for k = n/ln^2 n; "
@@ -117,13 +117,13 @@ def _judge_many(found: MeasuredPoints) -> Judged:
     )
 
 
-def _draw_composition(figure: Figure, found: MeasuredPoints) -> None:
+def _draw_composition(figure: Figure, result: MeasuredPoints) -> None:
     left, right = drawing.panels(figure, ["k releases of epsilon 0.1, delta = 1e-6", "In units of the optimum"])
-    drawing.lines(left, found, "epsilon")
+    drawing.lines(left, result, "epsilon")
     drawing.finish(left, "k", "epsilon together", log="xy")
-    best = found.of("epsilon", BEST).ys
-    for index, name in enumerate(found.series("epsilon")):
-        chosen = found.of("epsilon", name)
+    best = result.of("epsilon", BEST).ys
+    for index, name in enumerate(result.series("epsilon")):
+        chosen = result.of("epsilon", name)
         right.plot(chosen.xs, chosen.ys / best, color=drawing.COLOURS[index], label=name)
     right.set_ylim(0.9, 4)
     drawing.finish(right, "k", "ratio", log="x", legend=False)
@@ -215,7 +215,7 @@ def law_errors(entry: TableEntry, d: int, trials: int, rng: np.random.Generator)
     if entry.method == "laplace":
         k, scale = family.queries, float(family.sensitivity)
         return np.array([np.abs(rng.laplace(0, scale, k)).max() for _ in range(trials)])
-    found = np.empty(trials)
+    results = np.empty(trials)
     for trial in range(trials):
         cells = rng.laplace(0, 2.0, 2**d)
         if entry.family == "thresholds":
@@ -224,8 +224,8 @@ def law_errors(entry: TableEntry, d: int, trials: int, rng: np.random.Generator)
             cells = cells.reshape((2,) * d)
             for axis in range(d):
                 cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
-        found[trial] = np.abs(cells).max()
-    return found
+        results[trial] = np.abs(cells).max()
+    return results
 
 
 def _series(entry: TableEntry) -> str:
@@ -241,32 +241,32 @@ def _table(setting: Setting) -> Iterator[Point]:
             yield Point("largest error", _series(entry), d, size)
             yield Point("largest error / bound", _series(entry), d, size.times(1 / entry.shape(d)))
         middle = float(np.median(law_errors(entry, sizes[1], 2000, rng)))
-        below = sum(one <= middle for one in largest_errors(entry, sizes[1], RUNS, rng))
+        below = sum(error <= middle for error in largest_errors(entry, sizes[1], RUNS, rng))
         yield Point("runs below the median of the law", _series(entry), sizes[1], share(below, RUNS))
 
 
 def _judge_entry(entry: TableEntry) -> Callable[[MeasuredPoints], Judged]:
-    def judge(found: MeasuredPoints) -> Judged:
-        ratio = found.of("largest error / bound", _series(entry))
+    def judge(result: MeasuredPoints) -> Judged:
+        ratio = result.of("largest error / bound", _series(entry))
         first, last = ratio[0].y, ratio[-1].y
         unit = entry.unit or (entry.words[2:-1] if entry.words[0] == "O" else "sqrt(D log |Q|)")
         there, here = f"{first} at d = {ratio.xs[0]:.0f}", f"{last} at d = {ratio.xs[-1]:.0f}"
         ours = f"largest error / {unit}: {there}, {here}"
-        runs = found.of("runs below the median of the law", _series(entry))[0].y
+        runs = result.of("runs below the median of the law", _series(entry))[0].y
         follows = BAND[0] <= runs.value <= BAND[1]
         return settle(
             follows and last.value <= GROWTH * first.value,
             f"{ours}; {runs} of dither's runs lie below the law's median",
             "the measured error grows faster than the bound" if follows else "dither's own runs do not follow the law",
-            remark=_remark(found, entry),
+            remark=_remark(result, entry),
         )
 
     return judge
 
 
-def _remark(found: MeasuredPoints, entry: TableEntry) -> str:
+def _remark(result: MeasuredPoints, entry: TableEntry) -> str:
     """How independent Laplace noise does on the same family, where it was measured and its ratio grows."""
-    ratio = found.of("largest error / bound", f"{entry.family}, laplace")
+    ratio = result.of("largest error / bound", f"{entry.family}, laplace")
     if not ratio or ratio.ys[-1] <= GROWTH * ratio.ys[0]:
         return ""
     return (
@@ -275,12 +275,12 @@ def _remark(found: MeasuredPoints, entry: TableEntry) -> str:
     )
 
 
-def _draw_table(figure: Figure, found: MeasuredPoints) -> None:
+def _draw_table(figure: Figure, result: MeasuredPoints) -> None:
     left, right = drawing.panels(
         figure, ["Largest error of a family, in records (epsilon 1)", "Over Table 2.1's bound"], height=4.2
     )
     for ax, quantity, label in ((left, "largest error", "records"), (right, "largest error / bound", "ratio")):
-        drawing.lines(ax, found, quantity)
+        drawing.lines(ax, result, quantity)
         drawing.finish(ax, "d", label, log="xy", legend=False)
     drawing.shared_legend(figure, left)
 
@@ -299,12 +299,12 @@ def _floor(setting: Setting) -> Iterator[Point]:
         yield Point("chance", "Laplace, delta = 0", epsilon, exact(-math.expm1(-epsilon / 2)))
 
 
-def _judge_floor(found: MeasuredPoints) -> Judged:
+def _judge_floor(result: MeasuredPoints) -> Judged:
     gaps: dict[float, float] = {}
     for delta in (0.0, 0.1):
-        bound, best = (found.of("chance", f"{who}, delta = {delta:g}") for who in ("bound", "randomised response"))
+        bound, best = (result.of("chance", f"{who}, delta = {delta:g}") for who in ("bound", "randomised response"))
         gaps[delta] = float((bound.ys - best.ys).max())
-    laplace, bound = found.of("chance", "Laplace, delta = 0"), found.of("chance", "bound, delta = 0")
+    laplace, bound = result.of("chance", "Laplace, delta = 0"), result.of("chance", "bound, delta = 0")
     holds = all(p.y.low <= q.y.value for p, q in zip(laplace, bound, strict=True)) and min(gaps.values()) > -1e-12
     return settle(
         holds and abs(gaps[0.0]) < 1e-12,
@@ -319,10 +319,10 @@ def _judge_floor(found: MeasuredPoints) -> Judged:
     )
 
 
-def _draw_floor(figure: Figure, found: MeasuredPoints) -> None:
+def _draw_floor(figure: Figure, result: MeasuredPoints) -> None:
     (ax,) = drawing.panels(figure, ["Chance of being within LS/2 on both of two neighbours"])
-    dashed = [name for name in found.series("chance") if name.startswith("bound")]
-    drawing.lines(ax, found, "chance", dashed=dashed, wide=["randomised response, delta = 0"])
+    dashed = [name for name in result.series("chance") if name.startswith("bound")]
+    drawing.lines(ax, result, "chance", dashed=dashed, wide=["randomised response, delta = 0"])
     drawing.finish(ax, "epsilon", "probability", log="x")
 
 

@@ -201,8 +201,8 @@ def stable_divergence(records: int, epsilon: float, delta: float, lowered: float
             y = (*x[:place], value, *x[place + 1 :])
             p, q = passes(margins[x]), passes(margins[y])
             same = _mode(x) == _mode(y)
-            found = max(p - math.exp(epsilon) * q, 0.0) if same else p
-            worst = max(worst, found + max((1 - p) - math.exp(epsilon) * (1 - q), 0.0))
+            result = max(p - math.exp(epsilon) * q, 0.0) if same else p
+            worst = max(worst, result + max((1 - p) - math.exp(epsilon) * (1 - q), 0.0))
     return worst
 
 
@@ -219,12 +219,12 @@ def _stable(setting: Setting) -> Iterator[Point]:
 
 
 def _judge_stable(points: MeasuredPoints) -> Judged:
-    found, allowed = points.of("delta", "stable values").ys, points.of("delta", "allowed").ys
+    result, allowed = points.of("delta", "stable values").ys, points.of("delta", "allowed").ys
     low, far = points.at("released", "delta = 1e-6", 0), points.at("released", "delta = 1e-6", 30)
     lowered = points.of("delta", "threshold lowered by 1").ys
     return settle(
-        bool(np.all(found <= allowed * (1 + 1e-9))) and low.value <= 1e-6 * (1 + 1e-9) and far.value > 0.999,
-        f"the mode of 3 to 6 records over three values, all neighbours: delta {short(found.max())} of "
+        bool(np.all(result <= allowed * (1 + 1e-9))) and low.value <= 1e-6 * (1 + 1e-9) and far.value > 0.999,
+        f"the mode of 3 to 6 records over three values, all neighbours: delta {short(result.max())} of "
         f"{short(allowed[0])} "
         f"at most (a threshold lower by 1: {short(lowered.max())}); at eps 1, delta 1e-6 a margin of 30 is released "
         f"as it "

@@ -68,9 +68,12 @@ def _session(file: Path, options: CheckOptions) -> Session:
     engine = engine_of(str(file), layout=layout)
     stored_types = engine.stored_types()
     declared = declared_columns(options["columns"], stored_types, {}, options["format_"])
-    columns = {name: declared.get(name) or _as_stored(one, engine.casts_text) for name, one in stored_types.items()}
+    columns = {
+        name: declared.get(name) or _as_stored(stored_type, engine.casts_text)
+        for name, stored_type in stored_types.items()
+    }
     engine.close()
-    known: dict[str, ColumnType] = {name: one for name, one in columns.items() if one is not None}
+    known: dict[str, ColumnType] = {name: column for name, column in columns.items() if column is not None}
     schema = Schema(str(file), known, budget=dt.Budget(1.0), layout=layout)
     return Session(schema, ledger=MemoryLedger())
 
@@ -81,8 +84,8 @@ def _as_stored(stored_type: str, casts_text: bool) -> ColumnType | None:
 
     if stored_type in ("whole", "real", "decimal") or (stored_type == "text" and casts_text):
         return Real(None, None)
-    found = {"text": Category(), "boolean": Boolean(), "date": Date("0001-01-01", "9999-12-31")}
-    return found.get(stored_type)
+    results = {"text": Category(), "boolean": Boolean(), "date": Date("0001-01-01", "9999-12-31")}
+    return results.get(stored_type)
 
 
 def _exact(session: Session) -> tuple[int, dict[str, dict[str, float]]]:

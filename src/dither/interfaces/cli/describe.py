@@ -50,7 +50,7 @@ def describe(
     for path, ending in ((page, ".html"), (draft, ".toml")):
         if path is not None and (path.suffix.lower() != ending or not path.absolute().parent.is_dir()):
             raise InvalidArgument("file", str(path), f"must be a path ending in {ending} in an existing folder")
-    found = described(
+    result = described(
         file,
         epsilon=number("epsilon", epsilon),
         delta=number("delta", delta),
@@ -58,7 +58,7 @@ def describe(
         layout=layout_of(options),
     )
     if page is not None:
-        page.write_text(found.to_html(), encoding="utf-8")
+        page.write_text(result.to_html(), encoding="utf-8")
     if draft is not None:
-        draft.write_text(dump_schema(found.schema(str(file.absolute()), name=file.stem)), encoding="utf-8")
-    click.echo(json.dumps(found.to_dict()) if as_json else str(found))
+        draft.write_text(dump_schema(result.schema(str(file.absolute()), name=file.stem)), encoding="utf-8")
+    click.echo(json.dumps(result.to_dict()) if as_json else str(result))

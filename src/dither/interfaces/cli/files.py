@@ -118,7 +118,7 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
     written = formats_of(options["format_"], stored_types)
     asked = [] if is_select(question) else [name for each in file_calls(question) for name in each]
     folded = {name.lower(): name for name in stored_types}
-    left = [name for one in asked if (name := folded.get(one.lower(), one)) not in columns]
+    left = [name for query in asked if (name := folded.get(query.lower(), query)) not in columns]
     if not options["bounds"] and left:
         wanted = f"is not declared: pass --column {left[0]}=real:LOWER:UPPER, or --bounds"
         raise InvalidArgument("column", left[0], wanted)

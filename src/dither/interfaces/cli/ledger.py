@@ -34,7 +34,7 @@ def show(place: str, dataset: str | None, *, as_json: bool) -> None:
     """Show all datasets with their budgets, or the history of one DATASET."""
     with _opened(place) as book:
         if dataset is None:
-            payload = [_account(book, one) for one in book.datasets()]
+            payload = [_account(book, item) for item in book.datasets()]
             columns = ["dataset", "filter", "relation", "budget", "spent", "left", "version", "state", "analysts"]
         else:
             payload = [entry.to_dict() for entry in book.entries(dataset)]
@@ -108,25 +108,28 @@ def _opened(place: str, *, check: bool = True) -> Ledger:
     return open_ledger(place, check=check, read_only=True)
 
 
-def _account(book: Ledger, one: Registered) -> JsonObject:
-    spent, left = book.spent(one.name), book.left(one.name)
+def _account(book: Ledger, registered: Registered) -> JsonObject:
+    spent, left = book.spent(registered.name), book.left(registered.name)
     return {
-        "dataset": one.name,
-        "kind": one.filter,
-        "budget": {"epsilon": one.budget.epsilon, "delta": one.budget.delta},
+        "dataset": registered.name,
+        "kind": registered.filter,
+        "budget": {"epsilon": registered.budget.epsilon, "delta": registered.budget.delta},
         "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
         "left": {"epsilon": left.epsilon, "delta": left.delta},
-        "version": one.version,
-        "state": "retired" if one.retired else "open",
-        "account": one.account,
-        "fingerprint": one.fingerprint,
-        "relation": None if one.relation is None else one.relation.to_dict(),
+        "version": registered.version,
+        "state": "retired" if registered.retired else "open",
+        "account": registered.account,
+        "fingerprint": registered.fingerprint,
+        "relation": None if registered.relation is None else registered.relation.to_dict(),
         "analysts": {
             who: {
                 "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
-                "spent": {"epsilon": book.spent(one.name, who).epsilon, "delta": book.spent(one.name, who).delta},
+                "spent": {
+                    "epsilon": book.spent(registered.name, who).epsilon,
+                    "delta": book.spent(registered.name, who).delta,
+                },
             }
-            for who, budget in one.analysts.items()
+            for who, budget in registered.analysts.items()
         },
     }
 
@@ -161,11 +164,11 @@ def _asked(question: Json) -> str:
     """The questions of a session in few words; nothing for those that others wrote."""
     listed = question.get("questions") if isinstance(question, dict) else None
     texts = []
-    for one in listed if isinstance(listed, list) else []:
-        query = one.get("query") if isinstance(one, dict) else None
+    for candidate in listed if isinstance(listed, list) else []:
+        query = candidate.get("query") if isinstance(candidate, dict) else None
         if isinstance(query, dict):
-            where = f" where {one['where']}" if one.get("where") else ""
-            by = f" by {', '.join(map(str, one['by']))}" if one.get("by") else ""
+            where = f" where {candidate['where']}" if candidate.get("where") else ""
+            by = f" by {', '.join(map(str, candidate['by']))}" if candidate.get("by") else ""
             texts.append(f"{query.get('kind', '')}({query.get('column', '')}){where}{by}")
     return "; ".join(texts)
 

@@ -59,8 +59,8 @@ class _Commands(click.Group):
 
 def _of_laboratory(name: str) -> click.Command:
     """A command of the laboratory, or one that says how to get it."""
-    for found in entry_points(group="dither.commands", name=name):
-        command: click.Command = found.load()
+    for point in entry_points(group="dither.commands", name=name):
+        command: click.Command = point.load()
         command.short_help = LABORATORY[name]
         return command
 
@@ -100,9 +100,9 @@ class _AskCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         split: list[str] = []
-        for place, one in enumerate(args):
-            pair = one.split(",") if place and args[place - 1] == "--bounds" else []
-            split += pair if len(pair) == 2 and all(pair) else [one]
+        for place, argument in enumerate(args):
+            pair = argument.split(",") if place and args[place - 1] == "--bounds" else []
+            split += pair if len(pair) == 2 and all(pair) else [argument]
         return super().parse_args(ctx, split)
 
 

@@ -116,7 +116,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
 
 def _say_one_by_one(console: Console, releases: Sequence[Release], level: float | None) -> None:
     """Where there are several intervals: that each holds by itself, and what to ask for to have all of them at once."""
-    grouped = [one for one in releases if one.group and one.interval is not None]
+    grouped = [release for release in releases if release.group and release.interval is not None]
     if len(grouped) < 2 or level is None or not 0 < level < 1:
         return
     together = 1 - (1 - level) / len(grouped)

@@ -106,7 +106,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
     elif len(statement.items) > 1:
         raise InvalidArgument("question", question, "must be one query with --target-error")
     else:
-        found = least_epsilon(
+        result = least_epsilon(
             statement.items[0].query,
             schema,
             target_error=number("target_error", options["target_error"] or ""),
@@ -116,7 +116,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
             by=list(statement.by) or None,
             **asked,
         )
-        quotes = Quotes([found])
+        quotes = Quotes([result])
     _print(quotes, schema.name, as_json=as_json)
 
 
@@ -202,25 +202,25 @@ def _show(quotes: Quotes) -> None:
     from dither.quotes.quote import FLOOR
     from dither.release import formatted
 
-    levels = {one.confidence for one in quotes}
+    levels = {item.confidence for item in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
     headings = ["question", "epsilon", "expected error", level, "interval ±", "mechanism"]
     table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
-    for one in quotes:
-        loss = f"{one.loss.epsilon:.6g}" if not one.loss.delta else f"{one.loss.epsilon:.6g}, {one.loss.delta:.3g}"
-        figures = (one.expected_error, one.bound, one.half_width)
-        if not isinstance(one.expected_error, tuple):
-            table.add_row(escape(one.query), loss, *map(_formatted, figures), one.mechanism)
+    for item in quotes:
+        loss = f"{item.loss.epsilon:.6g}" if not item.loss.delta else f"{item.loss.epsilon:.6g}, {item.loss.delta:.3g}"
+        figures = (item.expected_error, item.bound, item.half_width)
+        if not isinstance(item.expected_error, tuple):
+            table.add_row(escape(item.query), loss, *map(_formatted, figures), item.mechanism)
             continue
-        table.add_row(escape(one.query), loss, "", "", "", one.mechanism)
-        several = [each if isinstance(each, tuple) else (None,) * len(one.expected_error) for each in figures]
-        for label, *each in zip(one.labels or (), *several, strict=True):
+        table.add_row(escape(item.query), loss, "", "", "", item.mechanism)
+        several = [each if isinstance(each, tuple) else (None,) * len(item.expected_error) for each in figures]
+        for label, *each in zip(item.labels or (), *several, strict=True):
             table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
-    notes = [f"{formatted(one.groups)} groups: an answer for each" for one in quotes if (one.groups or 0) > 1]
-    notes += [note for one in quotes for note in (f"errors: {one.meaning}", *one.assumptions)]
-    notes += [f"floor of {one.query}: {_formatted(one.floor)}; {FLOOR}" for one in quotes if one.floor is not None]
+    notes = [f"{formatted(item.groups)} groups: an answer for each" for item in quotes if (item.groups or 0) > 1]
+    notes += [note for item in quotes for note in (f"errors: {item.meaning}", *item.assumptions)]
+    notes += [f"floor of {item.query}: {_formatted(item.floor)}; {FLOOR}" for item in quotes if item.floor is not None]
     for note in dict.fromkeys(notes):
         console.print(f"[dim]{escape(note)}[/dim]")
 

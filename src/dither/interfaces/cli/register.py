@@ -78,8 +78,8 @@ class Draft:
             f"name = {written(self.name)}",
             f"source = {written(self.source)}",
         ]
-        lines += [f"{key} = {written(one)}" for key, one in (("table", self.table), ("engine", self.engine)) if one]
-        lines += [f"{key} = {written(one)}" for key, one in self.layout.items()]
+        lines += [f"{key} = {written(item)}" for key, item in (("table", self.table), ("engine", self.engine)) if item]
+        lines += [f"{key} = {written(item)}" for key, item in self.layout.items()]
         of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
         lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
         if self.unit is not None:
@@ -92,10 +92,10 @@ class Draft:
             lines += [f"delta = {self.delta}"]
         for column, declared in self.columns.items():
             lines += ["", f"[columns.{written_key(column)}]"]
-            lines += [f"{key} = {written(one)}" for key, one in declared.to_dict().items()]
+            lines += [f"{key} = {written(item)}" for key, item in declared.to_dict().items()]
         for column, prior in self.priors.items():
             lines += ["", f"[priors.{written_key(column)}]"]
-            lines += [f"{key} = {written(one)}" for key, one in prior.items()]
+            lines += [f"{key} = {written(item)}" for key, item in prior.items()]
         left = self.undeclared
         if left:
             lines += ["", *(f"# {line}" for line in _wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
@@ -209,25 +209,25 @@ def declared_columns(
 ) -> dict[str, ColumnType]:
     """The columns that flags declare; a format without a name is that of all numbers, or of all dates."""
     written = formats_of(formats, stored_types)
-    found = {}
+    results = {}
     for spec in specs:
         name, payload = _named(spec, stored_types, "column", _FORM)
         usual = usual_format(written, payload.partition(":")[0])
-        found[name] = column_type(payload, spec, nulls.pop(name, None), written.pop(name, usual))
+        results[name] = column_type(payload, spec, nulls.pop(name, None), written.pop(name, usual))
     for name in written:
         if name not in ("", "%"):
             raise InvalidArgument("format", name, "must be a column that is declared with --column")
-    return found
+    return results
 
 
 def formats_of(formats: Sequence[str], stored_types: Mapping[str, str]) -> dict[str, str]:
     """Formats by the names of columns; "" has that of all other numbers, "%" that of all other dates."""
-    found = {}
+    results = {}
     for spec in formats:
         fitting = [name for name in stored_types if spec.startswith(f"{name}=")]
         name = max(fitting, key=len, default="%" if "%" in spec and "1234" not in spec else "")
-        found[name] = spec[len(name) + 1 :] if fitting else spec
-    return found
+        results[name] = spec[len(name) + 1 :] if fitting else spec
+    return results
 
 
 def usual_format(written: Mapping[str, str], type_name: str) -> str | None:
@@ -271,11 +271,11 @@ def _prior(payload: str) -> dict[str, str | Decimal]:
 
     kind, *numbers = payload.split(":")
     wanted = PRIOR_PARAMETERS.get(kind, ())
-    needed = [one for one in wanted if (kind, one) not in MAY_BE_MISSING]
+    needed = [item for item in wanted if (kind, item) not in MAY_BE_MISSING]
     if not wanted or not len(needed) <= len(numbers) <= len(wanted):
-        forms = ", ".join(":".join((one, *names)) for one, names in PRIOR_PARAMETERS.items())
+        forms = ", ".join(":".join((key, *names)) for key, names in PRIOR_PARAMETERS.items())
         raise InvalidArgument("prior", payload, f"must be one of {forms}")
-    return {"kind": kind} | {one: number("prior", given) for one, given in zip(wanted, numbers, strict=False)}
+    return {"kind": kind} | {item: number("prior", given) for item, given in zip(wanted, numbers, strict=False)}
 
 
 def _named(spec: str, stored_types: Mapping[str, str], argument: str, accepted: str) -> tuple[str, str]:
@@ -317,7 +317,7 @@ def column_type(payload: str, spec: str, nulls: str | None = None, written: str 
     if type_name == "date" and len(rest) == 2:
         return types[type_name](*rest, **options)
     if type_name in ("real", "integer", "decimal") and len(rest) in (2, 3):
-        numbers = [number(f"column {spec}", one) for one in rest]
+        numbers = [number(f"column {spec}", item) for item in rest]
         return types[type_name](*numbers[:2], **({"step": numbers[2]} if len(numbers) > 2 else {}), **options)
     raise InvalidArgument("column", spec, _FORM)
 
@@ -390,7 +390,7 @@ def _ask_column(draft: Draft, name: str, stored_type: str) -> None:
         draft.columns[name] = column_type("boolean", name)
     elif chosen == "category":
         payload = click.prompt("  values, separated by commas (empty: private)", default="", show_default=False)
-        values = [one.strip() for one in payload.split(",") if one.strip()]
+        values = [part.strip() for part in payload.split(",") if part.strip()]
         draft.columns[name] = TYPES["category"](values or None)  # type: ignore[call-arg]
     else:
         lower = click.prompt("  lower bound", type=str)

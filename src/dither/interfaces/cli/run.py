@@ -190,7 +190,7 @@ def _bounds(pairs: tuple[tuple[str, str], ...]) -> tuple[float, float] | list[tu
 
 
 def _step(given: tuple[str, ...]) -> Decimal | list[Decimal] | None:
-    built = [number("step", one) for one in given]
+    built = [number("step", argument) for argument in given]
     return None if not built else built[0] if len(built) == 1 else built
 
 
@@ -201,7 +201,7 @@ def _default(text: str | None, space: str | None) -> float | str | tuple[str, ..
     if space is None:
         return float(number("default", text))
     if space.partition(":")[0].strip() in ("rankings", "sets"):
-        return tuple(one.strip() for one in text.split(",")) if text.strip() else ()
+        return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
     return text
 
 
@@ -290,7 +290,7 @@ def _show(session: Session | GraphSession, release: Release, *, as_json: bool) -
         click.echo(str(account))
         return
     budget = {
-        name: {"epsilon": one.epsilon, "delta": one.delta}
-        for name, one in (("total", account.total), ("spent", account.spent), ("left", account.left))
+        name: {"epsilon": item.epsilon, "delta": item.delta}
+        for name, item in (("total", account.total), ("spent", account.spent), ("left", account.left))
     }
     click.echo(json.dumps({"dataset": session.schema.name, **releases.to_dict(), "budget": budget}))

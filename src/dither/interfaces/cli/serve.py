@@ -126,9 +126,9 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         **tls,
     )
     server = LimitedServer(config, curator.planners.stop)
-    for one in (signal.SIGTERM, signal.SIGINT):
+    for item in (signal.SIGTERM, signal.SIGINT):
         # For one that comes before the server listens for it; when it has drained it hands its own back, to no effect.
-        signal.signal(one, lambda *_: setattr(server, "should_exit", True))
+        signal.signal(item, lambda *_: setattr(server, "should_exit", True))
     server.run(sockets=[listening])
     if not curator.is_idle:
         # A program may have hours to go.  What was charged is asked again under its request id, which pays nothing.

@@ -67,8 +67,8 @@ def answered_by(session: Session, question: str, options: AskCommandOptions) -> 
             confidence=asked["confidence"],
         )
         answered = session._answer_statement(statement, plans, again=asked["again"])
-    for one in noted:
-        click.secho(f"note: {one.message}", fg="yellow", err=True)
+    for item in noted:
+        click.secho(f"note: {item.message}", fg="yellow", err=True)
     return answered
 
 
@@ -114,7 +114,7 @@ def asked_of(options: AskCommandOptions) -> StatementArguments:
 def budget_of(account: Account) -> dict[str, dict[str, float]]:
     """An account in plain values for JSON."""
     parts = (("total", account.total), ("spent", account.spent), ("left", account.left))
-    return {name: {"epsilon": one.epsilon, "delta": one.delta} for name, one in parts}
+    return {name: {"epsilon": item.epsilon, "delta": item.delta} for name, item in parts}
 
 
 def weights_of(text: str | None) -> dict[str, Decimal] | list[Decimal] | None:

@@ -55,8 +55,8 @@ def create_app(
         kept.close()
 
     routes: list[BaseRoute] = []
-    for path in dict.fromkeys(one.path for one in registered_endpoints()):
-        here = {one.method: one for one in registered_endpoints() if one.path == path}
+    for path in dict.fromkeys(endpoint.path for endpoint in registered_endpoints()):
+        here = {endpoint.method: endpoint for endpoint in registered_endpoints() if endpoint.path == path}
         routes.append(Route(path, _handled(path, here), methods=list(here)))
     routes.append(Route("/openapi.json", _openapi, methods=["GET"]))
     app = Starlette(
@@ -99,7 +99,7 @@ def _handled(path: str, here: dict[str, Endpoint]) -> Handler:
         facts: JsonObject = {"method": endpoint.method, "route": path, "status": response.status_code, "code": code}
         facts |= {key: getattr(request.state, key, None) for key in ("dataset", "request_id")}
         log("request", **facts, analyst=None if token is None else token.name)
-        response.headers.update({key: one for key, one in HEADERS.items() if key not in response.headers})
+        response.headers.update({key: item for key, item in HEADERS.items() if key not in response.headers})
         return response
 
     return handle

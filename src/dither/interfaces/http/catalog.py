@@ -103,7 +103,7 @@ class Catalog:
 
     def names(self) -> list[str]:
         """All registered names."""
-        return sorted(one.stem for one in self._folder.glob("*.toml") if NAME.match(one.stem))
+        return sorted(path.stem for path in self._folder.glob("*.toml") if NAME.match(path.stem))
 
     def dataset(self, name: str) -> Dataset:
         """A dataset that is registered."""

@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("!Q")
 _LONGEST_TEXT = 4_000
 _MOST_BYTES = 1 << 30
 """Of one message: far beyond any answer.  Eight bytes that are no length nearly always say more."""
-_KNOWN = {name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, DitherError)}
+_KNOWN = {name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, DitherError)}
 
 
 Answers: TypeAlias = list[list[JsonObject]]
@@ -103,7 +103,7 @@ def error_message(error: BaseException) -> Message:
     """An error as it crosses: one raised on purpose with its text, any other without."""
     if not isinstance(error, DitherError):
         return {"failure": type(error).__name__, "places": places_of(error)}
-    classes = [one.__name__ for one in type(error).__mro__]
+    classes = [ancestor.__name__ for ancestor in type(error).__mro__]
     return {"error": classes, "code": error.code, "status": error.status, "text": str(error)[:_LONGEST_TEXT]}
 
 

@@ -152,7 +152,7 @@ class Worker:
         plans = pickle.loads(base64.b64decode(message["plans"]))  # noqa: S301  (from the server, who started this)
         with self._sources.borrowed() as source:
             if isinstance(source, GraphSource) and source.edges is not None:
-                plans = [_planned_here(source, one) for one in plans]
+                plans = [_planned_here(source, plan) for plan in plans]
             with source.prepared(plans) as read:
                 self._send(number, {"ready": True})
                 if self._waiting[number].get() != "read":
@@ -179,7 +179,7 @@ def _planned_here(source: GraphSource, plan: SessionPlan) -> SessionPlan:
     names = ("epsilon", "delta", "mechanism", "noise", "confidence")
     options = cast("AskOptions", {name: plan.asked[name] for name in names})
     planned_again = graph_plan(plan.query, source, **options)
-    now, before = ((one.loss, one.loss.stated, one.asked) for one in (planned_again, plan))
+    now, before = ((item.loss, item.loss.stated, item.asked) for item in (planned_again, plan))
     if now != before:
         raise SourceFailed("the source has changed meanwhile; nothing was charged")
     return planned_again
@@ -190,8 +190,8 @@ def main() -> None:
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)
     # Only the server ends the worker: a service manager would otherwise stop both at once.
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, lambda *_: None)
+    for item in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(item, lambda *_: None)
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold records
     with contextlib.suppress(OSError):  # where memory runs out, it is the worker that goes, and not the server

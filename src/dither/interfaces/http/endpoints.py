@@ -38,14 +38,14 @@ Built = TypeVar("Built", planning.PlannedQuestion, planning.Quoted)
 
 def curator_of(request: Request) -> Curator:
     """The server's state."""
-    found: Curator = request.app.state.curator
-    return found
+    curator: Curator = request.app.state.curator
+    return curator
 
 
 def token_of(request: Request) -> Token:
     """Who asks."""
-    found: Token = request.state.token
-    return found
+    token: Token = request.state.token
+    return token
 
 
 async def _body(request: Request, model: type[M]) -> M:
@@ -56,7 +56,9 @@ async def _body(request: Request, model: type[M]) -> M:
 
 def _parameters(request: Request, model: type[M]) -> M:
     """What stands after ``?``; others than those that are known are left out."""
-    return read(model, {name: one for name, one in request.query_params.items() if name in fields_of(model)})
+    return read(
+        model, {name: parameter for name, parameter in request.query_params.items() if name in fields_of(model)}
+    )
 
 
 async def _dataset(request: Request) -> Dataset:
@@ -94,16 +96,16 @@ async def metrics(request: Request) -> Response:
     ]
     token = getattr(request.state, "token", None)
     if token is not None and token.is_owner:
-        for one in await curator.threads.run(curator.ledger.datasets):
-            if not token.may_see(one.name):
+        for item in await curator.threads.run(curator.ledger.datasets):
+            if not token.may_see(item.name):
                 continue
             left, spent = (
-                await curator.threads.run(curator.ledger.left, one.name),
-                await curator.threads.run(curator.ledger.spent, one.name),
+                await curator.threads.run(curator.ledger.left, item.name),
+                await curator.threads.run(curator.ledger.spent, item.name),
             )
-            labels = {"dataset": one.name}
+            labels = {"dataset": item.name}
             gauges += [
-                ("dither_budget_epsilon", "What may be spent in all.", labels, one.budget.epsilon),
+                ("dither_budget_epsilon", "What may be spent in all.", labels, item.budget.epsilon),
                 ("dither_spent_epsilon", "The sum of all privacy losses.", labels, spent.epsilon),
                 ("dither_left_epsilon", "The greatest privacy loss still accepted.", labels, left.epsilon),
             ]
@@ -180,7 +182,7 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Payload
     if token.is_owner:
         payload["source_changed"] = dataset.source_has_changed()
         payload["warnings"] = list(dataset.warnings)
-    payload["kinds"] = {one: list(wire.served()[one].parameters) for one in names if token.may_ask(one)}
+    payload["kinds"] = {item: list(wire.served()[item].parameters) for item in names if token.may_ask(item)}
     return payload
 
 
@@ -390,7 +392,7 @@ async def ledger_entries(request: Request) -> Response:
     return json_response(
         {
             # The text is what the hash is made of: numbers in it are spelled as they were.
-            "entries": [{**one.to_dict(), "text": canonical(one.body)} for one in entries],
+            "entries": [{**entry.to_dict(), "text": canonical(entry.body)} for entry in entries],
             "head": {"number": number, "hash": head},
         }
     )
@@ -415,12 +417,12 @@ def _all_datasets(token: Token) -> None:
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
-    found: Job | KeptJob | None = curator.jobs.find(job_id)
-    if found is None:
-        found = await curator.threads.run(curator.store.find_job, job_id)
-    if found is None or not token.may_see(found.dataset) or not (token.is_owner or found.analyst == token.name):
+    result: Job | KeptJob | None = curator.jobs.find(job_id)
+    if result is None:
+        result = await curator.threads.run(curator.store.find_job, job_id)
+    if result is None or not token.may_see(result.dataset) or not (token.is_owner or result.analyst == token.name):
         raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
-    payload = found.visible(owner=token.is_owner) if isinstance(found, Job) else shared_jobs.job_payload(found)
+    payload = result.visible(owner=token.is_owner) if isinstance(result, Job) else shared_jobs.job_payload(result)
     return json_response(await _with_budget(curator, payload))
 
 
@@ -431,8 +433,8 @@ async def job(request: Request) -> Response:
 async def list_tokens(request: Request) -> Response:
     """All tokens that were given out, without their secrets."""
     curator, token = curator_of(request), token_of(request)
-    listed = [one for one in await curator.threads.run(curator.store.tokens) if token.may_manage(one)]
-    return json_response({"tokens": [one.to_dict() for one in listed]})
+    listed = [item for item in await curator.threads.run(curator.store.tokens) if token.may_manage(item)]
+    return json_response({"tokens": [candidate.to_dict() for candidate in listed]})
 
 
 @endpoint(
@@ -456,14 +458,14 @@ async def create_token(request: Request) -> Response:
 
     def created() -> tuple[str, Token]:
         known = curator.catalog.names()
-        for one in (*(datasets or ()), *budgets):
-            if one not in known:
-                raise UnknownDataset(one)
-        for one, amount in budgets.items():
-            _short(curator, curator.catalog.dataset(one))
-            curator.ledger.allow(one, name, amount)
+        for item in (*(datasets or ()), *budgets):
+            if item not in known:
+                raise UnknownDataset(item)
+        for item, amount in budgets.items():
+            _short(curator, curator.catalog.dataset(item))
+            curator.ledger.allow(item, name, amount)
         caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
-        rules: dict[str, Json] = {key: None if one is None else float(one) for key, one in caps.items()}
+        rules: dict[str, Json] = {key: None if item is None else float(item) for key, item in caps.items()}
         rules |= {"kinds": queries, "datasets": datasets}
         life_in_seconds = None if life is None else float(life)
         built = curator.store.create(name, role, expires_in=life_in_seconds, rules=rules, by=token_of(request).name)
@@ -482,8 +484,8 @@ async def revoke_token(request: Request) -> Response:
     curator, token = curator_of(request), token_of(request)
 
     def revoked() -> Token | None:
-        found = [one for one in curator.store.tokens() if one.id == request.path_params["id"]]
-        return curator.store.revoke(found[0].id) if found and token.may_manage(found[0]) else None
+        matches = [item for item in curator.store.tokens() if item.id == request.path_params["id"]]
+        return curator.store.revoke(matches[0].id) if matches and token.may_manage(matches[0]) else None
 
     ended = await curator.threads.run(revoked)
     if ended is None:

@@ -105,8 +105,8 @@ def main(descriptor: int) -> NoReturn:
 
 def _serve(control: socket.socket) -> NoReturn:
     """In the fork server, until the other end is closed."""
-    for one in (signal.SIGINT, signal.SIGTERM):  # these are for the server, which then closes the pipes
-        signal.signal(one, signal.SIG_IGN)
+    for item in (signal.SIGINT, signal.SIGTERM):  # these are for the server, which then closes the pipes
+        signal.signal(item, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # exit codes of helpers are not used
     with contextlib.suppress(OSError):
         while True:

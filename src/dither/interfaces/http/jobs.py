@@ -168,8 +168,8 @@ class Jobs:
 
     def _admit(self, job: Job) -> None:
         """Refuse more than there is room for, by what is public: a question is under way until its slot ends."""
-        waiting = [one for one in self._jobs.values() if one.is_program == job.is_program and not one.is_visible]
-        own = sum(one.analyst == job.analyst for one in waiting)
+        waiting = [item for item in self._jobs.values() if item.is_program == job.is_program and not item.is_visible]
+        own = sum(item.analyst == job.analyst for item in waiting)
         most, most_own = self._most_waiting, max(8, self._most_waiting // SHARE_EACH)
         if job.is_program:
             most, most_own = MOST_PROGRAMS, MOST_PROGRAMS_EACH
@@ -184,18 +184,18 @@ class Jobs:
             )
 
     def _count_under_way(self) -> int:
-        return sum(not one.is_visible for one in self._jobs.values())
+        return sum(not job.is_visible for job in self._jobs.values())
 
     def _forget(self) -> None:
         """Keep the newest jobs, and all that are under way."""
         surplus = len(self._jobs) - MOST_KEPT
         if surplus <= 0:
             return
-        for one in [old for old in self._jobs.values() if old.is_visible][:surplus]:
-            del self._jobs[one.id]
-            self._requests[one.request].remove(one)
-            if not self._requests[one.request]:
-                del self._requests[one.request]
+        for job in [old for old in self._jobs.values() if old.is_visible][:surplus]:
+            del self._jobs[job.id]
+            self._requests[job.request].remove(job)
+            if not self._requests[job.request]:
+                del self._requests[job.request]
 
     def find(self, job_id: str) -> Job | None:
         """A job of this process."""
@@ -221,7 +221,7 @@ class Jobs:
         self._pool.shutdown(wait=False)
         self._programs.shutdown(wait=False, cancel_futures=True)
         end = time.monotonic() + longest
-        while any(one.stage == "running" or (one.stage == "queued" and not one.is_program) for one in self._open()):
+        while any(item.stage == "running" or (item.stage == "queued" and not item.is_program) for item in self._open()):
             if time.monotonic() > end:
                 self._pool.shutdown(wait=False, cancel_futures=True)
                 return False

@@ -19,8 +19,8 @@ def document() -> JsonSchemaValue:
     """The OpenAPI document."""
     schemas: JsonSchemaValue = {"Problem": json_schema(Problem)}
     paths: dict[str, JsonSchemaValue] = {}
-    for one in registered_endpoints():
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    for endpoint in registered_endpoints():
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "dither", "version": "1", "description": "Private answers to statistical questions."},
@@ -29,9 +29,9 @@ def document() -> JsonSchemaValue:
     }
 
 
-def _operation(one: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
+def _operation(endpoint: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
     """One method at one path; parts of its body that have names go into ``schemas``."""
-    held = {"type": "object" if one.media_type == "application/json" else "string"}
+    held = {"type": "object" if endpoint.media_type == "application/json" else "string"}
 
     def described_by(model: type[Model]) -> JsonSchemaValue:
         schema = json_schema(model)
@@ -40,29 +40,32 @@ def _operation(one: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
                 raise RuntimeError(f"two models are called {name}: rename one")
         return schema
 
-    answers = {status: described_by(one.answers[status]) if status in one.answers else held for status in one.outcomes}
+    answers = {
+        status: described_by(endpoint.answers[status]) if status in endpoint.answers else held
+        for status in endpoint.outcomes
+    }
     described: JsonSchemaValue = {
-        "operationId": one.handler.__name__,
-        "summary": (one.handler.__doc__ or "").strip().split("\n")[0],
-        "description": f"For: {one.who}.",
+        "operationId": endpoint.handler.__name__,
+        "summary": (endpoint.handler.__doc__ or "").strip().split("\n")[0],
+        "description": f"For: {endpoint.who}.",
         "responses": {
-            str(status): {"description": meaning, "content": {one.media_type: {"schema": answers[status]}}}
-            for status, meaning in one.outcomes.items()
+            str(status): {"description": meaning, "content": {endpoint.media_type: {"schema": answers[status]}}}
+            for status, meaning in endpoint.outcomes.items()
         }
         | {"default": _PROBLEM},
-        "security": [{}, {"token": []}] if one.who == ALL else [{"token": []}],
+        "security": [{}, {"token": []}] if endpoint.who == ALL else [{"token": []}],
     }
     parameters = [
         {"name": part[1:-1], "in": "path", "required": True, "schema": {"type": "string"}}
-        for part in one.path.split("/")
+        for part in endpoint.path.split("/")
         if part.startswith("{")
     ]
-    if one.parameters is not None:
-        fields = described_by(one.parameters)["properties"]
+    if endpoint.parameters is not None:
+        fields = described_by(endpoint.parameters)["properties"]
         parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
     if parameters:
         described["parameters"] = parameters
-    if one.body is not None:
-        body = {"schema": described_by(one.body)}
+    if endpoint.body is not None:
+        body = {"schema": described_by(endpoint.body)}
         described["requestBody"] = {"required": True, "content": {"application/json": body}}
     return described

@@ -93,7 +93,7 @@ class Planners:
     def stop(self) -> None:
         """Refuse what waits, and end what runs: it cost nothing and can be asked again."""
         self._is_stopped = True
-        for ticket in [*self._running, *(one for each in self._waiting.values() for one in each)]:
+        for ticket in [*self._running, *(statistic for each in self._waiting.values() for statistic in each)]:
             ticket.is_given_up.set()
             if not ticket.outcome.done():
                 ticket.outcome.set_exception(_stopping())
@@ -108,7 +108,7 @@ class Planners:
     def _admit(self, who: str) -> None:
         if self._is_stopped:
             raise _stopping()
-        own = len(self._waiting.get(who, ())) + sum(one.who == who for one in self._running)
+        own = len(self._waiting.get(who, ())) + sum(item.who == who for item in self._running)
         if own >= self._most_each:
             raise Refused(
                 429,
@@ -149,7 +149,7 @@ class Planners:
         """Give free helpers to those whose turn it is; one analyst never has all of them."""
         most = max(1, self._helpers - 1)
         while len(self._running) < self._helpers and not self._is_stopped:
-            turns = (who for who in self._waiting if sum(one.who == who for one in self._running) < most)
+            turns = (who for who in self._waiting if sum(item.who == who for item in self._running) < most)
             who = next(turns, None)
             if who is None:
                 return

@@ -69,7 +69,7 @@ class Quoted:
 
 def check_rights(names: frozenset[str], question: Question, token: Token) -> None:
     """An error if this token may not ask this."""
-    refused = sorted(one for one in names if not token.may_ask(one))
+    refused = sorted(name for name in names if not token.may_ask(name))
     if refused:
         instead = "" if token.queries is None else f", only {', '.join(token.queries) or 'nothing'}"
         raise forbidden(f"this token may not ask {', '.join(refused)}{instead}")
@@ -137,7 +137,7 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             **cast("KnownOptions", question.assumed),
         )
     listed = quotes if isinstance(quotes, list) else [quotes]
-    sent = [_sent(*one) for one in zip(listed, built.plans, strict=True)]
+    sent = [_sent(*candidate) for candidate in zip(listed, built.plans, strict=True)]
     return Quoted(payload | {"quotes": sent}, built.names, built.plans, sent)
 
 

@@ -20,9 +20,9 @@ _HIDDEN: dict[str, str] = {}
 
 def hide_folder(folder: Path, replacement: str) -> None:
     """From now on the text of every problem has ``replacement`` in place of this folder's path."""
-    for one in (folder.absolute(), folder.resolve()):
-        if one != Path(one.anchor):
-            _HIDDEN.setdefault(str(one), replacement)
+    for item in (folder.absolute(), folder.resolve()):
+        if item != Path(item.anchor):
+            _HIDDEN.setdefault(str(item), replacement)
 
 
 class Refused(DitherError):
@@ -67,7 +67,7 @@ def problem_text(body: Problem) -> str:
 
 def _body(status: int, code: str, detail: str) -> Problem:
     title = code.replace("-", " ")
-    for folder, replacement in sorted(_HIDDEN.items(), key=lambda one: -len(one[0])):
+    for folder, replacement in sorted(_HIDDEN.items(), key=lambda item: -len(item[0])):
         detail = detail.replace(folder, replacement)
     return Problem(type="about:blank", title=title, status=status, code=code, detail=detail)
 

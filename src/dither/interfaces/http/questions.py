@@ -70,9 +70,9 @@ def canonical_text(body: dict[str, Given]) -> str:
 def _tagged(value: Given) -> Given:
     """A text begins with a quotation mark, a decimal with a digit or a sign; whole numbers stay numbers."""
     if isinstance(value, dict):
-        return {key: _tagged(one) for key, one in value.items()}
+        return {key: _tagged(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_tagged(one) for one in value]
+        return [_tagged(part) for part in value]
     if isinstance(value, Decimal):
         return f"{value.normalize(_EXACT):f}"
     return f"'{value}" if isinstance(value, str) else value
@@ -83,4 +83,4 @@ def query_names(question: Question, statement: Statement | None) -> set[str]:
     if statement is not None:
         return {entry_of(item.query).name for item in statement.items}
     queries = question.queries if isinstance(question.queries, list) else [question.queries]
-    return {entry_of(one).name for one in queries}
+    return {entry_of(query).name for query in queries}

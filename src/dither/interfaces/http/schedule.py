@@ -36,10 +36,10 @@ def slot_end(seconds: float, elapsed: float) -> float:
 
 def programs_of(plans: list[SessionPlan]) -> list[SessionPlan]:
     """The programs of a question; their sandboxes are all open at once, so there are few of them."""
-    found = [one for one in plans if one.is_scheduled]
-    if len(found) > MOST_PROGRAMS_ASKED:
-        raise InvalidArgument("query", f"{len(found)} programs", f"must have at most {MOST_PROGRAMS_ASKED} programs")
-    return found
+    matches = [plan for plan in plans if plan.is_scheduled]
+    if len(matches) > MOST_PROGRAMS_ASKED:
+        raise InvalidArgument("query", f"{len(matches)} programs", f"must have at most {MOST_PROGRAMS_ASKED} programs")
+    return matches
 
 
 def program_of(plan: SessionPlan) -> Any:  # a ``ProgramPlan``: nothing else is scheduled

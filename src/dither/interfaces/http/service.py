@@ -37,9 +37,9 @@ def asked(
 ) -> Job:
     """Put a question that was planned to the workers."""
     request_id = question.request_id or secrets.token_hex(16)
-    body: JsonObject = {"questions": [one.asked for one in made.plans if not one.costs_nothing]}
+    body: JsonObject = {"questions": [plan.asked for plan in made.plans if not plan.costs_nothing]}
     programs = programs_of(made.plans)
-    seconds = curator.seconds_of(dataset.name) + sum(seconds_of(one) for one in programs)
+    seconds = curator.seconds_of(dataset.name) + sum(seconds_of(program) for program in programs)
     job = Job(token.name, dataset.name, request_id, seconds, started, body)
 
     def work() -> JsonObject:
@@ -47,12 +47,16 @@ def asked(
             session._histograms = histograms_of(curator, dataset.name)
             answers = session._answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
         releases = (
-            named(made.statement, answers) if made.statement is not None else [one for each in answers for one in each]
+            named(made.statement, answers)
+            if made.statement is not None
+            else [statistic for each in answers for statistic in each]
         )
         place = functools.partial(_place, curator, dataset.name, token)
         placed = [
-            one if one.derived_from is None else dataclasses.replace(one, derived_from=place(one.derived_from))
-            for one in releases
+            release
+            if release.derived_from is None
+            else dataclasses.replace(release, derived_from=place(release.derived_from))
+            for release in releases
         ]
         return answer_of(dataset.name, request_id, spent_loss(made.plans, answers), placed)
 
@@ -76,16 +80,16 @@ def quoted_now(curator: Curator, quoted: Quoted, question: Question, dataset: Da
     if question.again:
         return quoted.quotes
     histograms = histograms_of(curator, dataset.name)
-    found = [histograms.answering(one) for one in quoted.plans]
-    if not any(found):
+    results = [histograms.answering(plan) for plan in quoted.plans]
+    if not any(results):
         return quoted.quotes
     quotes = [
         payload
         if how is None
         else how.quote(Quote.from_dict(payload), _place(curator, dataset.name, token, how.entry)).to_dict()
-        for payload, how in zip(quoted.listed, found, strict=True)
+        for payload, how in zip(quoted.listed, results, strict=True)
     ]
-    rest = total_loss([one for one, how in zip(quoted.plans, found, strict=True) if how is None])
+    rest = total_loss([plan for plan, how in zip(quoted.plans, results, strict=True) if how is None])
     return quoted.quotes | pair(rest) | {"quotes": quotes}
 
 
@@ -95,7 +99,7 @@ def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]
         "dataset": dataset,
         "request_id": request_id,
         **pair(loss),
-        "releases": [one.to_dict() for one in releases],
+        "releases": [release.to_dict() for release in releases],
     }
 
 
@@ -148,12 +152,13 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
         if stored is not None:
-            releases = [one for each in stored["answers"] for one in each]
+            releases = [statistic for each in stored["answers"] for statistic in each]
         if analyst is not None and DERIVED in question:
             place = functools.partial(curator.ledger.place_of, dataset, analyst)
             question = _placed(place, question)
             releases = releases and [
-                one | {"derived_from": place(one["derived_from"])} if "derived_from" in one else one for one in releases
+                release | {"derived_from": place(release["derived_from"])} if "derived_from" in release else release
+                for release in releases
             ]
         payload.append(
             {
@@ -172,7 +177,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
 def _placed(place: Callable[[int], int], question: JsonObject) -> JsonObject:
     """A question with derived answers as its analyst sees it: charges are named by their place in the own history."""
     entries = derived_entries(question) or []
-    return question | {DERIVED: derived_of([None if one is None else place(one) for one in entries])}
+    return question | {DERIVED: derived_of([None if entry is None else place(entry) for entry in entries])}
 
 
 def _may_be_seen(curator: Curator, entry: Entry) -> bool:

@@ -175,15 +175,15 @@ class Store:
     def find(self, secret: str) -> Token | None:
         """The token behind a secret, if it is valid."""
         with self._work(write=False) as work:
-            found = work.all(f"{_COLUMNS} WHERE hash = ?", _hash(secret))
-        token = _token(found[0] if found else _NOBODY)  # the same work for secrets that were never given out
+            rows = work.all(f"{_COLUMNS} WHERE hash = ?", _hash(secret))
+        token = _token(rows[0] if rows else _NOBODY)  # the same work for secrets that were never given out
         return token if token.is_valid else None
 
     def still_valid(self, token: Token) -> None:
         """An error if a token that came in was revoked, or has expired, since."""
         with self._work(write=False) as work:
-            found = work.all(f"{_COLUMNS} WHERE id = ?", token.id)
-        if not found or not _token(found[0]).is_valid:
+            rows = work.all(f"{_COLUMNS} WHERE id = ?", token.id)
+        if not rows or not _token(rows[0]).is_valid:
             raise unauthenticated()
 
     def tokens(self) -> list[Token]:
@@ -197,7 +197,7 @@ class Store:
         The last one that manages everything cannot be revoked: no other could create tokens.
         """
         with self._work() as work:
-            valid = [one.id for one in map(_token, work.all(_COLUMNS)) if one.manages_all]
+            valid = [row.id for row in map(_token, work.all(_COLUMNS)) if row.manages_all]
             if valid == [token_id]:
                 raise last_owner()
             work.run(
@@ -205,16 +205,16 @@ class Store:
                 datetime.now(UTC).isoformat(),
                 token_id,
             )
-            found = work.all(f"{_COLUMNS} WHERE id = ?", token_id)
-        return _token(found[0]) if found else None
+            rows = work.all(f"{_COLUMNS} WHERE id = ?", token_id)
+        return _token(rows[0]) if rows else None
 
     # --- settings ------------------------------------------------------------------------------------------
 
     def answer_seconds(self, dataset: str, default: float) -> float:
         """The public length of a dataset's first slot."""
         with self._work(write=False) as work:
-            found = work.all("SELECT answer_seconds FROM dither_server_settings WHERE dataset = ?", dataset)
-        return float(found[0][0]) if found else default
+            rows = work.all("SELECT answer_seconds FROM dither_server_settings WHERE dataset = ?", dataset)
+        return float(rows[0][0]) if rows else default
 
     def set_answer_seconds(self, dataset: str, seconds: float) -> None:
         """Declare it."""
@@ -271,14 +271,14 @@ class Store:
     def find_job(self, job_id: str) -> KeptJob | None:
         """A job of any server."""
         with self._work(write=False) as work:
-            found = work.all(
+            rows = work.all(
                 "SELECT id, analyst, dataset, request_id, seconds, started, seen, shown, outcome "
                 "FROM dither_server_jobs WHERE id = ?",
                 job_id,
             )
-        if not found:
+        if not rows:
             return None
-        number, analyst, dataset, request_id, seconds, started, seen, visible_from, outcome = found[0]
+        number, analyst, dataset, request_id, seconds, started, seen, visible_from, outcome = rows[0]
         return KeptJob(
             number,
             analyst,

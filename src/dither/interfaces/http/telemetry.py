@@ -97,10 +97,10 @@ class WorkFailed(Exception):
 def places_of(error: BaseException) -> list[str]:
     """The lines of our own code that an error passed, those in the server before those in its worker."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [Path(one.filename) for one in frames]
+    ours = [Path(frame.filename) for frame in frames]
     places = [
-        f"{file.relative_to(_PACKAGE)}:{one.lineno}"
-        for file, one in zip(ours, frames, strict=True)
+        f"{file.relative_to(_PACKAGE)}:{frame.lineno}"
+        for file, frame in zip(ours, frames, strict=True)
         if file.is_relative_to(_PACKAGE)
     ]
     return [*places, *(error.places if isinstance(error, WorkFailed) else ())][-8:]
@@ -131,9 +131,9 @@ class Metrics:
         lines: list[str] = []
         for name, about in _HELP.items():
             lines += [f"# HELP {name} {about}", f"# TYPE {name} counter"]
-            lines += [f"{name}{_labels(dict(labels))} {count}" for (one, labels), count in counts if one == name]
-        for name in dict.fromkeys(one[0] for one in gauges):
-            each = [one for one in gauges if one[0] == name]
+            lines += [f"{name}{_labels(dict(labels))} {count}" for (item, labels), count in counts if item == name]
+        for name in dict.fromkeys(metric[0] for metric in gauges):
+            each = [metric for metric in gauges if metric[0] == name]
             lines += [f"# HELP {name} {each[0][1]}", f"# TYPE {name} gauge"]
             lines += [f"{name}{_labels(labels)} {value:.12g}" for _, _, labels, value in each]
         return "\n".join(lines) + "\n"

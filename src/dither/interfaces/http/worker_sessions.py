@@ -29,7 +29,7 @@ class _InWorker(Source):
     @contextlib.contextmanager
     def prepared(self, plans: Sequence[SessionPlan]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
-        with self._worker.prepared(list(plans), sum(seconds_of(one) for one in programs_of(list(plans)))) as read:
+        with self._worker.prepared(list(plans), sum(seconds_of(item) for item in programs_of(list(plans)))) as read:
             check_descriptors()  # of this process; the worker has looked at its own
             yield read
 

@@ -265,12 +265,12 @@ class Workers:
         with self._lock:
             self._used.pop(worker, None)
             self._used[worker] = None
-            idle = [one for one in self._used if one is not worker and not one.is_busy]
+            idle = [item for item in self._used if item is not worker and not item.is_busy]
             surplus = idle[: max(0, len(self._used) - MOST)]
-            for one in surplus:
-                del self._used[one]
-        for one in surplus:
-            one.rest()
+            for item in surplus:
+                del self._used[item]
+        for item in surplus:
+            item.rest()
 
     def forget(self, worker: DatasetWorker) -> None:
         """A dataset that is gone."""

@@ -37,7 +37,7 @@ class PageFile:
 def page_files() -> dict[str, PageFile]:
     """All files of the page by name, read once."""
     folder = files("dither.interfaces.web") / "static"
-    return {one.name: _file(one.name, one.read_bytes()) for one in folder.iterdir() if _ending(one.name) in _TYPES}
+    return {path.name: _file(path.name, path.read_bytes()) for path in folder.iterdir() if _ending(path.name) in _TYPES}
 
 
 def _ending(name: str) -> str:
@@ -71,10 +71,10 @@ def add_page(app: Starlette, visit: Callable[[Request], Response | None] = lambd
     known = page_files()
 
     def serve(name: str, request: Request) -> Response:
-        found = known[name]
-        if request.headers.get("if-none-match") == found.headers["ETag"]:
-            return Response(status_code=304, headers=found.headers)
-        return Response(found.content, headers=found.headers)
+        result = known[name]
+        if request.headers.get("if-none-match") == result.headers["ETag"]:
+            return Response(status_code=304, headers=result.headers)
+        return Response(result.content, headers=result.headers)
 
     def route(path: str, name: str) -> Route:
         async def endpoint(request: Request) -> Response:

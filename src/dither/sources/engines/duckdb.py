@@ -151,8 +151,8 @@ class DuckDB(Engine):
 
     def _tables(self) -> str:
         """The names of the tables and views of a database file: public."""
-        found = guarded(self._called, lambda: self._connection.execute("SHOW TABLES").fetchall())
-        return ", ".join(str(row[0]) for row in found) or "it has none"
+        result = guarded(self._called, lambda: self._connection.execute("SHOW TABLES").fetchall())
+        return ", ".join(str(row[0]) for row in result) or "it has none"
 
     def _view(self, source: TableLike | Path) -> exp.Expr:
         if self._file is None:
@@ -184,7 +184,7 @@ class DuckDB(Engine):
         self.moments = frozenset(name for name, stored_type in typed if str(stored_type).startswith("TIMESTAMP"))
         for name, stored_type in typed:
             if stored_type.id == "decimal":
-                digits, scale = (int(str(dict(stored_type.children)[one])) for one in ("precision", "scale"))
+                digits, scale = (int(str(dict(stored_type.children)[item])) for item in ("precision", "scale"))
                 if digits > _EXACT_DIGITS:
                     self._wide[name] = (digits, scale)
         stored_types = (str(stored_type).split("(")[0] for stored_type in described.types)
@@ -197,9 +197,9 @@ class DuckDB(Engine):
         """Columns of a Parquet file whose moments DuckDB converts while it reads, with an error for those too far."""
         scanned = exp.Anonymous(this="parquet_schema", expressions=[literal(_only(self._file or Path()))])
         query = exp.select("name", "converted_type", "logical_type").from_(exp.Table(this=scanned))
-        found = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
+        result = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
         return [
-            str(row[0]) for row in found if row[0] in self._stored_types and _MILLISECONDS.search(f"{row[1]} {row[2]}")
+            str(row[0]) for row in result if row[0] in self._stored_types and _MILLISECONDS.search(f"{row[1]} {row[2]}")
         ]
 
     def _look_below_views(self) -> None:
@@ -219,16 +219,16 @@ class DuckDB(Engine):
         plan = guarded(
             self._called, lambda: self._connection.execute(f"EXPLAIN (FORMAT json) {self.sql(query)}").fetchall()
         )
-        pending, found = list(json.loads(plan[0][1])), set()
+        pending, result = list(json.loads(plan[0][1])), set()
         while pending:
             node = pending.pop()
             details = node.get("extra_info") or {}
             names = {str(node.get("name", "")), str(details.get("Function", "")) if isinstance(details, dict) else ""}
-            for name in (one.strip().upper().replace(" ", "_") for one in names):
+            for name in (item.strip().upper().replace(" ", "_") for item in names):
                 if _OF_FILES.search(name) and not _OF_TABLES.match(name):
-                    found.add(name)
+                    result.add(name)
             pending += node.get("children", ())
-        return found
+        return result
 
     def stored_types(self) -> dict[str, str]:
         return self._stored_types
@@ -253,11 +253,11 @@ class DuckDB(Engine):
     def _opened(self, query: exp.Select) -> duckdb.DuckDBPyConnection:
         """The connection, with the lines of a text file from the first."""
         if self.casts_text and self._file is not None:
-            named = {one.name for one in query.find_all(exp.Column)}
+            named = {item.name for item in query.find_all(exp.Column)}
             places = {name: place for place, name in enumerate(self._stored_types) if name in named}
             places = places or {next(iter(self._stored_types)): 0}
             for table, share in ((_LINES, None), (_SOME_LINES, self._share)):
-                if any(one.name == table for one in query.find_all(exp.Table)):
+                if any(item.name == table for item in query.find_all(exp.Table)):
                     lines = text_columns(self._file, self._layout, places, len(self._stored_types), share)
                     self._connection.register(table, lines)
         return self._connection
@@ -273,7 +273,7 @@ class DuckDB(Engine):
         return guarded(self._called, fetched)
 
     def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        schema = arrow_schema([one.alias_or_name for one in query.selects], stored_types)
+        schema = arrow_schema([selected.alias_or_name for selected in query.selects], stored_types)
 
         def batches() -> Iterator[pa.RecordBatch]:
             result = self._opened(query).sql(self.sql(query))
@@ -306,7 +306,7 @@ class DuckDB(Engine):
 
     def day_number(self, day: exp.Expr) -> exp.Expr:
         # An infinite date is beyond all bounds, as an infinite number is.
-        first, last, epoch = (exp.cast(exp.Literal.string(one), "date") for one in (*CALENDAR, "1970-01-01"))
+        first, last, epoch = (exp.cast(exp.Literal.string(item), "date") for item in (*CALENDAR, "1970-01-01"))
         days = exp.Anonymous(
             this="date_diff", expressions=[exp.Literal.string("day"), epoch, clamped(day, first, last)]
         )

@@ -231,26 +231,26 @@ class Engine(ABC):
     def _written_number(self, text: exp.Expr, written: NumberFormat) -> exp.Expr:
         """Texts in a declared format as numbers; the format keeps them within the range of doubles."""
         plain = text.copy()
-        for one in written.removed:
-            plain = _replaced(plain, one, "")
+        for item in written.removed:
+            plain = _replaced(plain, item, "")
         plain = plain if written.decimal == "." else _replaced(plain, written.decimal, ".")
         return exp.case().when(self.matches(text, written.pattern), _cast_or_null(plain, "double")).else_(exp.Null())
 
     def _written_day(self, text: exp.Expr, written: DateFormat) -> exp.Expr:
         """Texts in a declared format as dates; NULL where there is no such day."""
-        year, month, day = (self.captured(text, written.pattern(one)) for one in (written.year, "m", "d"))
+        year, month, day = (self.captured(text, written.pattern(item)) for item in (written.year, "m", "d"))
         if written.year == "y":
             later = exp.GTE(this=year.copy(), expression=exp.Literal.string(FIRST_OF_1900))
             century = exp.case().when(later, exp.Literal.string("19")).else_(exp.Literal.string("20"))
             year = exp.DPipe(this=exp.Paren(this=century), expression=year)
         dash = exp.Literal.string("-")
         parts = [year, dash, _padded(month), dash.copy(), _padded(day)]
-        written_so = functools.reduce(lambda one, two: exp.DPipe(this=one, expression=two), parts)
-        whole = {name: _cast_or_null(one, "int") for name, one in zip("ymd", (year, month, day), strict=True)}
-        known = _IN_CALENDAR.transform(lambda one: whole[one.name].copy() if isinstance(one, exp.Column) else one)
+        written_so = functools.reduce(lambda item, two: exp.DPipe(this=item, expression=two), parts)
+        whole = {name: _cast_or_null(item, "int") for name, item in zip("ymd", (year, month, day), strict=True)}
+        known = _IN_CALENDAR.transform(lambda item: whole[item.name].copy() if isinstance(item, exp.Column) else item)
         # Two cases, one in the other: no engine casts what does not match, or makes a date of a day that is none.
-        found = exp.case().when(known, _cast_or_null(written_so, "date")).else_(exp.Null())
-        return exp.case().when(self.matches(text, written.pattern()), found).else_(exp.Null())
+        result = exp.case().when(known, _cast_or_null(written_so, "date")).else_(exp.Null())
+        return exp.case().when(self.matches(text, written.pattern()), result).else_(exp.Null())
 
     def matches(self, text: exp.Expr, pattern: str) -> exp.Expr:
         """Whether a text matches a pattern of ``sources.formats`` from its first to its last character."""

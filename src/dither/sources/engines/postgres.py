@@ -90,17 +90,17 @@ class Postgres(Engine):
             .join("pg_namespace", on="pg_namespace.oid = relnamespace")
             .where(exp.EQ(this=exp.column("oid", table="pg_class"), expression=self._place()))
         )
-        found = self.rows(wanted)
-        if not found:
+        result = self.rows(wanted)
+        if not result:
             raise InvalidArgument("table", self._name, "must be the name of a table that exists at the source")
-        self._schema_name, self._table_name = found[0]
+        self._schema_name, self._table_name = result[0]
 
     def _place(self) -> exp.Expr:
         """The number of the table in PostgreSQL's catalogue."""
-        names = [one for one in (self._schema_name, self._table_name) if one]
-        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names)
-        found = exp.Anonymous(this="to_regclass", expressions=[literal(quoted)])
-        return exp.cast(found, exp.DataType.build("oid", udt=True))
+        names = [item for item in (self._schema_name, self._table_name) if item]
+        quoted = ".".join('"' + name.replace('"', '""') + '"' for name in names)
+        result = exp.Anonymous(this="to_regclass", expressions=[literal(quoted)])
+        return exp.cast(result, exp.DataType.build("oid", udt=True))
 
     def _described(self) -> dict[str, str]:
         wanted = (
@@ -151,7 +151,7 @@ class Postgres(Engine):
         return [np.concatenate(part) for part in parts]
 
     def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        built, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
+        built, schema = arrow(), arrow_schema([selected.alias_or_name for selected in query.selects], stored_types)
 
         def batches() -> Iterator[pa.RecordBatch]:
             with (
@@ -212,8 +212,8 @@ class Postgres(Engine):
         info = self._connection.info
         where = f"{(info.host or info.hostaddr).lower()}:{info.port}"
         with contextlib.suppress(self._psycopg.Error):
-            found = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
-            where = where if found is None else f"system-{found[0]}"
+            result = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
+            where = where if result is None else f"system-{result[0]}"
         return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
 
     def state(self) -> str | None:
@@ -224,8 +224,8 @@ class Postgres(Engine):
             "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'm')"
         )
         with contextlib.suppress(self._psycopg.Error):
-            found = self._connection.execute(query, (self._schema_name, self._table_name)).fetchone()
-            return None if found is None else ":".join(map(str, found))
+            result = self._connection.execute(query, (self._schema_name, self._table_name)).fetchone()
+            return None if result is None else ":".join(map(str, result))
         return None
 
     def ready(self) -> None:

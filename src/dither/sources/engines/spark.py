@@ -126,7 +126,7 @@ class Spark(Engine):
         return exp.Var(this=f"VALUES {self.listed(rows)} AS {name}({', '.join(columns)})")
 
     def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        built, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
+        built, schema = arrow(), arrow_schema([selected.alias_or_name for selected in query.selects], stored_types)
 
         def batches() -> Iterator[pa.RecordBatch]:
             frame = self._session.sql(self.sql(query))
@@ -182,10 +182,10 @@ class Spark(Engine):
             return None
         files: list[SplitResult] = []
         with contextlib.suppress(*self._errors):
-            files = [urlsplit(one) for one in sorted(self._frame.inputFiles())]
-        if not files or any(one.scheme != "file" for one in files):
+            files = [urlsplit(file) for file in sorted(self._frame.inputFiles())]
+        if not files or any(file.scheme != "file" for file in files):
             return None
-        return ",".join(str(state_of_file(Path(unquote(one.path)))) for one in files)
+        return ",".join(str(state_of_file(Path(unquote(file.path)))) for file in files)
 
     def ready(self) -> None:
         alive = False

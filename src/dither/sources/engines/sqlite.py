@@ -184,7 +184,7 @@ class SQLite(Engine):
         return guarded(self._called, fetched)
 
     def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        built, schema = arrow(), arrow_schema([one.alias_or_name for one in query.selects], stored_types)
+        built, schema = arrow(), arrow_schema([selected.alias_or_name for selected in query.selects], stored_types)
 
         def batches() -> Iterator[pa.RecordBatch]:
             cursor = self._connection.execute(self.sql(query))
@@ -214,7 +214,7 @@ class SQLite(Engine):
 
     def values(self, rows: Iterable[Sequence[Constant]], name: str, columns: Sequence[str]) -> exp.Expr:
         # An alias names no columns there; those of VALUES are column1, column2, ...
-        named = [exp.alias_(exp.column(f"column{place}"), one) for place, one in enumerate(columns, 1)]
+        named = [exp.alias_(exp.column(f"column{place}"), item) for place, item in enumerate(columns, 1)]
         return exp.select(*named).from_(exp.Var(this=f"(VALUES {self.listed(rows)})")).subquery(name)
 
     def constant(self, value: Constant) -> str:
@@ -279,13 +279,13 @@ class SQLite(Engine):
         cases = exp.case()
         for sign, words, truth in ((exp.NEQ, TRUE_WORDS, 1), (exp.EQ, FALSE_WORDS, 0)):
             cases = cases.when(sign(this=number.copy(), expression=zero.copy()), literal(truth))
-            cases = cases.when(exp.In(this=word.copy(), expressions=[literal(one) for one in words]), literal(truth))
+            cases = cases.when(exp.In(this=word.copy(), expressions=[literal(item) for item in words]), literal(truth))
         return cases.else_(exp.Null())
 
     def text(self, name: str, stored_type: str) -> exp.Expr:
         if stored_type == "boolean":
             truth = self.truth(name, stored_type)
-            yes, no = (exp.EQ(this=truth.copy(), expression=literal(one)) for one in (1, 0))
+            yes, no = (exp.EQ(this=truth.copy(), expression=literal(item)) for item in (1, 0))
             read: exp.Expr = exp.case().when(yes, literal("true")).when(no, literal("false")).else_(exp.Null())
         else:
             read = exp.Anonymous(this="dither_text", expressions=[_bytes(column(name))])
@@ -386,10 +386,10 @@ def _there_and_back(number: exp.Expr, distance: exp.Expr) -> exp.Expr:
 
 def _by_type(value: exp.Expr, **read: exp.Expr) -> exp.Expr:
     """What a record is read as, by what it is stored as; NULL where it is stored as anything else."""
-    found = exp.Case(this=exp.Anonymous(this="typeof", expressions=[value.copy()]))
-    for stored_as, one in read.items():
-        found = found.when(literal(stored_as), one)
-    return found
+    result = exp.Case(this=exp.Anonymous(this="typeof", expressions=[value.copy()]))
+    for stored_as, item in read.items():
+        result = result.when(literal(stored_as), item)
+    return result
 
 
 def _bytes(value: exp.Expr) -> exp.Expr:

@@ -97,8 +97,8 @@ class _AddedNoise(IndependentLaw):
             return (facts.value(pair[1]) - facts.value(pair[0])) / scale, math.log(bound(pair[1]) / bound(pair[0]))
 
         def shows(pair: Pair[D]) -> tuple[float, float]:
-            found = hockey_stick(point.law, *place(pair), spent.epsilon)
-            return (found.epsilon, found.delta) if spent.is_pure else (found.delta, found.epsilon)
+            result = hockey_stick(point.law, *place(pair), spent.epsilon)
+            return (result.epsilon, result.delta) if spent.is_pure else (result.delta, result.epsilon)
 
         def corner(pair: Pair[D]) -> float:
             shift, dilation = place(pair)
@@ -212,7 +212,9 @@ def rounded_rungs(levels: MarginLevels, facts: Facts[D], data: D) -> list[int]:
     """Sensitivities by enumeration, each rounded up to the next public bound, up to the public depth."""
     public = [int(bound) for bound in levels.bounds]
     settled = min(facts.settled(data) + 1, levels.depth)
-    return [min(bound for bound in public if bound >= rung) for rung in facts.sensitivities(data, settled)]
+    return [
+        min(bound for bound in public if bound >= sensitivity) for sensitivity in facts.sensitivities(data, settled)
+    ]
 
 
 class _BrokenLevels(LargestLocalLaw):
@@ -233,8 +235,8 @@ class LevelsInARow(_BrokenLevels):
     mistake = "sensitivities of a median as levels in a row"
 
     def bound(self, prepared: Any, facts: Any, data: D) -> Fraction:
-        every = sorted({int(one) for one in facts.local_sensitivities})
-        above = [one for one in every if one >= facts.sensitivities(data, 1)[0]]
+        every = sorted({int(sensitivity) for sensitivity in facts.local_sensitivities})
+        above = [item for item in every if item >= facts.sensitivities(data, 1)[0]]
         return Fraction(smooth_bound(above, every[-1], prepared.point.beta))
 
 
@@ -328,7 +330,9 @@ class SmoothVectorLaw(IndependentLaw):
         values = tuple(int(value) for value in facts.statistic.values(data))
         scale, tail = self.scale(prepared, facts, data), tail_of(prepared.point.law)
         placed = zip(values, facts.statistic.answers, self.units(facts.statistic), strict=True)
-        return Outputs(values, tuple(Noisy(one, scale * unit, grid.low, grid.high, tail) for one, grid, unit in placed))
+        return Outputs(
+            values, tuple(Noisy(item, scale * unit, grid.low, grid.high, tail) for item, grid, unit in placed)
+        )
 
     def units(self, statistic: Any) -> Sequence[int]:
         """What each number is measured in: its global sensitivity where it says so, else one step."""
@@ -345,7 +349,7 @@ class SmoothVectorLaw(IndependentLaw):
 
         def of(data: D) -> tuple[float, list[int]]:
             if id(data) not in known:
-                known[id(data)] = self.scale(prepared, facts, data), [int(one) for one in statistic.values(data)]
+                known[id(data)] = self.scale(prepared, facts, data), [int(item) for item in statistic.values(data)]
             return known[id(data)]
 
         def box(pair: Pair[D]) -> tuple[list[float], float]:
@@ -360,8 +364,10 @@ class SmoothVectorLaw(IndependentLaw):
             shifts, ratio = box(pair)
             if point.loss.is_pure:
                 # Far out in every coordinate: the suprema of independent coordinates add up.
-                return math.fsum(hockey_stick(law, one, math.log(ratio), point.loss.epsilon).epsilon for one in shifts)
-            return max(hockey_stick(law, one, math.log(ratio), point.loss.epsilon).delta for one in shifts)
+                return math.fsum(
+                    hockey_stick(law, shift, math.log(ratio), point.loss.epsilon).epsilon for shift in shifts
+                )
+            return max(hockey_stick(law, shift, math.log(ratio), point.loss.epsilon).delta for shift in shifts)
 
         for pair in pairs:
             shifts, ratio = box(pair)

@@ -186,11 +186,11 @@ def half_width_law(
     for m in (6, 12, 24, 48):
         narrower = m * (1.0 - (m / (m + 1)) ** (len(away) - 1))
         target = max(math.ceil((math.log(narrower) - least) / falls) - 1, 0) if narrower > float(miss) else 0
-        room = min((one for one in changes if one > target), default=math.inf)
+        room = min((change for change in changes if change > target), default=math.inf)
         if (len(away) - 1) * math.log(1 + 1 / m) + math.log(m + 1) + 3.0 <= falls * (room - target):
             break
-    upper_ends = [high if target >= changes[0] else min(answer + one, high) for one in away]
-    lower_ends = [low if target >= changes[1] else max(answer - one, low) for one in away]
+    upper_ends = [high if target >= changes[0] else min(answer + distance, high) for distance in away]
+    lower_ends = [low if target >= changes[1] else max(answer - distance, low) for distance in away]
     nested = list(dict.fromkeys(zip(lower_ends, upper_ends, strict=True)))
 
     def kept(values: list[int], behind: list[int], end: int, bound: int) -> float:

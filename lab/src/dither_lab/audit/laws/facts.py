@@ -69,14 +69,15 @@ class Facts(ABC, Generic[D]):
     def margin(self, data: D, bound: int) -> int:
         """How many changes it takes until one more could move the value by more than ``bound``."""
         rungs = self.sensitivities(data, self.settled(data) + 1)
-        return next((k for k, rung in enumerate(rungs) if rung > bound), len(rungs))
+        return next((k for k, sensitivity in enumerate(rungs) if sensitivity > bound), len(rungs))
 
 
 def smooth_bound(rungs: Sequence[int], global_sensitivity: int, beta: Fraction) -> float:
     """``max_k e^{-beta k} U_k`` in floats, for sensitivities that are global from the end of the list on."""
     reach = [*rungs, global_sensitivity]
     return max(
-        global_sensitivity * math.exp(-FLOOR), *(rung * math.exp(-float(beta) * k) for k, rung in enumerate(reach))
+        global_sensitivity * math.exp(-FLOOR),
+        *(sensitivity * math.exp(-float(beta) * k) for k, sensitivity in enumerate(reach)),
     )
 
 
@@ -91,7 +92,9 @@ class Published(Facts[D]):
         return int(self.statistic.value(data))
 
     def sensitivities(self, data: D, count: int, algorithm: str = "exact") -> list[int]:
-        return [int(rung) for rung in self.statistic.ladder(data, algorithm).sensitivity_at_distance(0, count)]
+        return [
+            int(sensitivity) for sensitivity in self.statistic.ladder(data, algorithm).sensitivity_at_distance(0, count)
+        ]
 
     def settled(self, data: D) -> int:
         top = self.statistic.ladder(data).top
@@ -125,7 +128,7 @@ class Enumerated(Facts[D]):
     ) -> None:
         super().__init__(statistic)
         self._data = list(data)
-        self._number = {id(one): i for i, one in enumerate(self._data)}
+        self._number = {id(record): i for i, record in enumerate(self._data)}
         self._pairs = pairs
         self._published = Published[D](statistic)
         self._bounds = published
@@ -139,7 +142,7 @@ class Enumerated(Facts[D]):
 
     @functools.cached_property
     def _values(self) -> NDArray[np.int64]:
-        return np.array([int(self.statistic.value(one)) for one in self._data], dtype=np.int64)
+        return np.array([int(self.statistic.value(record)) for record in self._data], dtype=np.int64)
 
     @functools.cached_property
     def local_sensitivities(self) -> NDArray[np.int64]:
@@ -148,14 +151,14 @@ class Enumerated(Facts[D]):
 
     def _within(self, each: NDArray[np.int64], *, most: bool) -> NDArray[np.int64]:
         """Row k: the largest (or least) of all datasets within k changes."""
-        found = [each]
+        results = [each]
         while True:
-            last = found[-1]
+            last = results[-1]
             spread = np.where(self._near, last[None, :], last[:, None])
             reached = spread.max(axis=1) if most else spread.min(axis=1)
             if (reached == last).all():
-                return np.array(found)
-            found.append(reached)
+                return np.array(results)
+            results.append(reached)
 
     @functools.cached_property
     def _rungs(self) -> NDArray[np.int64]:
@@ -212,7 +215,7 @@ class Enumerated(Facts[D]):
 
     def margin(self, data: D, bound: int) -> int:
         rungs = self.sensitivities(data, self.settled(data) + 1)
-        return next((k for k, rung in enumerate(rungs) if rung > bound), len(rungs))
+        return next((k for k, sensitivity in enumerate(rungs) if sensitivity > bound), len(rungs))
 
 
 def is_vector(statistic: Statistic | VectorStatistic) -> bool:
@@ -242,7 +245,7 @@ def has_norm_ladder(statistic: Any) -> bool:
 
 def norm_rungs(statistic: Any, data: Any, count: int) -> tuple[int, ...]:
     """The first rungs of such a statistic."""
-    return tuple(int(rung) for rung in statistic.norm_ladder(data).sensitivity_at_distance(0, count))
+    return tuple(int(sensitivity) for sensitivity in statistic.norm_ladder(data).sensitivity_at_distance(0, count))
 
 
 def records_grid(statistic: Any) -> Grid:
@@ -262,7 +265,7 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
         if isinstance(statistic, HasDomainHistogram):
             ranked = tuple(statistic.histogram(data).tolist())
         return (tuple(int(value) for value in statistic.values(data)), ranked, norms)
-    rungs = tuple(int(rung) for rung in statistic.ladder(data).sensitivity_at_distance(0, SHOWN_RUNGS))
+    rungs = tuple(int(sensitivity) for sensitivity in statistic.ladder(data).sensitivity_at_distance(0, SHOWN_RUNGS))
     chained: tuple[int, ...] = ()
     if isinstance(statistic, HasReachableValues):
         reachable = statistic.reachable_values(data)

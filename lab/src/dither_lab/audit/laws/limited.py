@@ -102,7 +102,7 @@ class RaceLaw(_LimitedLaw):
     def scales(self, prepared: Limited, facts: Facts[D]) -> list[Fraction]:
         """Of the noise under each limit."""
         moved = [facts.statistic.limited_sensitivity(limit) for limit in prepared.limits]
-        return [len(moved) * one / prepared.loss.exact_epsilon for one in moved]
+        return [len(moved) * item / prepared.loss.exact_epsilon for item in moved]
 
     def distribution(self, prepared: Limited, facts: Facts[D], data: D) -> Distribution:
         scales, values = self.scales(prepared, facts), self.values(prepared, facts, data)
@@ -179,8 +179,8 @@ class DrawnLimitLaw(_LimitedLaw):
             for i in places
         ]
         weights = [
-            (moved[-1] ** 2 // one**2) * math.exp(-prepared.loss.epsilon / 4 * cost)
-            for one, cost in zip(moved, costs, strict=True)
+            (moved[-1] ** 2 // item**2) * math.exp(-prepared.loss.epsilon / 4 * cost)
+            for item, cost in zip(moved, costs, strict=True)
         ]
         return [weight / math.fsum(weights) for weight in weights]
 
@@ -190,7 +190,7 @@ class DrawnLimitLaw(_LimitedLaw):
 
     def scales(self, prepared: Limited, facts: Facts[D]) -> list[Fraction]:
         """Of the noise under each limit."""
-        return [2 * one / prepared.loss.exact_epsilon for one in self.moved(prepared, facts)]
+        return [2 * item / prepared.loss.exact_epsilon for item in self.moved(prepared, facts)]
 
     def distribution(self, prepared: Limited, facts: Facts[D], data: D) -> Distribution:
         low, high = facts.statistic.answers.ends
@@ -200,11 +200,11 @@ class DrawnLimitLaw(_LimitedLaw):
             self.scales(prepared, facts),
             strict=True,
         )
-        found = dict.fromkeys(range(low, high + 1), 0.0)
+        result = dict.fromkeys(range(low, high + 1), 0.0)
         for chance, value, scale in drawn:
             for place, part in Noisy(value, float(scale), low, high).chances().items():
-                found[place] += chance * part
-        return ListedDistribution(found)
+                result[place] += chance * part
+        return ListedDistribution(result)
 
     def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         # The limit is part of what is released: the interval tells it.
@@ -238,7 +238,7 @@ class UnpaidLimit(DrawnLimitLaw):
     def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         low, high = facts.statistic.answers.ends
         here, there = (self.distribution(prepared, facts, data) for data in pair)
-        at = [(one.below(place + 1) - one.below(place)) for place in range(low, high + 1) for one in (here, there)]
+        at = [(item.below(place + 1) - item.below(place)) for place in range(low, high + 1) for item in (here, there)]
         return max(math.log(a / b) for a, b in zip(at[::2], at[1::2], strict=True))
 
     def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002

@@ -59,7 +59,7 @@ class Quotient(Distribution):
         kink = total / level - count if level else 0.0
         raised = 1.0 - count
         below = math.exp(raised) / 2.0 if raised < 0.0 else 1.0 - math.exp(-raised) / 2.0
-        found = below * float(tail(np.array(raised)))
+        result = below * float(tail(np.array(raised)))
         last = max(raised, 0.0) + _FAR
         for near, far in pairwise(sorted({raised, last, *(end for end in (0.0, kink) if raised < end < last)})):
             cells = 2 * math.ceil((far - near) / _PANEL / 2.0)
@@ -67,8 +67,8 @@ class Quotient(Distribution):
             weights = np.ones(cells + 1)
             weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
             heights = np.exp(-np.abs(places)) / 2.0 * tail(places)
-            found += float(np.dot(weights, heights)) * (far - near) / cells / 3.0
-        return found
+            result += float(np.dot(weights, heights)) * (far - near) / cells / 3.0
+        return result
 
 
 @output_law("noisy_count")
@@ -120,7 +120,7 @@ class NoisyCountLaw(IndependentLaw):
         for pair in pairs:
             least, upper = self.shown(prepared, facts, pair)
             most = max(most, upper)
-            best = max(best, (least, pair), key=lambda found: found[0])
+            best = max(best, (least, pair), key=lambda result: result[0])
         return best[0], float_bound(most, prepared.loss.epsilon), best[1]
 
     def shown(self, prepared: NoisyCountMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
@@ -128,18 +128,18 @@ class NoisyCountLaw(IndependentLaw):
         here, there = (self.sum_and_count(facts, data) for data in pair)
         first, sums, second = self.scales(prepared, facts)
         few = float(abs(here[0] - there[0]) / sums + abs(here[1] - there[1]) / second)
-        found = []
+        results = []
         for share, start, stop in self.branches(prepared):
             counted = _largest(here[1], there[1], start, stop) / float(first)
             if share is None:
-                found.append((counted + few, counted + few))
+                results.append((counted + few, counted + few))
                 continue
             with precision(BITS):
                 drawn = self.drawn(prepared, share)
                 stairs = [_LADDER.stairs(drawn, facts, data) for data in pair]
                 lower, upper = densities_apart(stairs[0], stairs[1], drawn.rate)
-            found.append((counted + lower, counted + upper))
-        return max(lower for lower, _ in found), max(upper for _, upper in found)
+            results.append((counted + lower, counted + upper))
+        return max(lower for lower, _ in results), max(upper for _, upper in results)
 
     def weakened(self, prepared: NoisyCountMean[D], factor: Fraction) -> Prepared[D]:
         return replace(

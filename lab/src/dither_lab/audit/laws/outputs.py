@@ -94,14 +94,14 @@ class Noisy(Distribution):
             raise ValueError("answers without bounds cannot be listed")
         span = self.high - self.low
         reached = [0.5, *(self._reaches(steps) for steps in range(1, span + 1)), 0.0]
-        found = {}
+        results = {}
         for place in range(self.low, self.high + 1):
             away, clamped = abs(place - self.value), place in (self.low, self.high)
             if away == 0:
-                found[place] = 1.0 - (1 if clamped else 2) * reached[1]
+                results[place] = 1.0 - (1 if clamped else 2) * reached[1]
             else:
-                found[place] = reached[away] - (0.0 if clamped else reached[away + 1])
-        return found
+                results[place] = reached[away] - (0.0 if clamped else reached[away + 1])
+        return results
 
 
 @dataclass(frozen=True)

@@ -147,10 +147,10 @@ def registered() -> dict[str, IndependentLaw]:
 
 def law_named(name: str, *, vector: bool = False) -> IndependentLaw:
     """The law of a mechanism by its public name, for one number or for several at once."""
-    found = registered().get(full_name(name, vector=vector))
-    if found is None:
+    result = registered().get(full_name(name, vector=vector))
+    if result is None:
         raise NoIndependentLaw(full_name(name, vector=vector))
-    return found
+    return result
 
 
 def full_name(name: str, *, vector: bool) -> str:

@@ -90,7 +90,7 @@ class LevelNode:
 
 def drawing_order(shares: Sequence[Fraction]) -> list[LevelNode]:
     """The middle quantile, then the middles of both sides, and so on (docs/proofs/quantiles.md)."""
-    found: list[LevelNode] = []
+    results: list[LevelNode] = []
 
     def between(first: int, last: int, left: int | None, right: int | None) -> None:
         if first > last:
@@ -99,12 +99,12 @@ def drawing_order(shares: Sequence[Fraction]) -> list[LevelNode]:
         high = Fraction(1) if right is None else shares[right]
         middles = {(first + last) // 2, (first + last + 1) // 2}
         middle = min(sorted(middles), key=lambda j: abs(2 * shares[j] - low - high))
-        found.append(LevelNode(middle, left, right, (shares[middle] - low) / (high - low)))
+        results.append(LevelNode(middle, left, right, (shares[middle] - low) / (high - low)))
         between(first, middle - 1, left, middle)
         between(middle + 1, last, middle, right)
 
     between(0, len(shares) - 1, None, None)
-    return found
+    return results
 
 
 def node_law(records: Sequence[int], bottom: int, top: int, share: float, rate: float) -> dict[int, float]:
@@ -163,10 +163,10 @@ def several_law(prepared: Any, data: Any) -> dict[Answers, float]:
         law = joint_law(np.array(fine, dtype=np.int64), bounds, ranks, rate)
     else:
         law = levels_law(fine, bounds, statistic.shares, rate)
-    found: Counter[Answers] = Counter()
+    result: Counter[Answers] = Counter()
     for points, chance in law.items():
-        found[tuple(low + point // places for point in points)] += chance  # type: ignore[assignment]
-    return dict(found)
+        result[tuple(low + point // places for point in points)] += chance  # type: ignore[assignment]
+    return dict(result)
 
 
 def _alone(records: list[int], bounds: tuple[int, int], statistic: Any, rate: float) -> dict[Answers, float]:
@@ -182,10 +182,10 @@ def _alone(records: list[int], bounds: tuple[int, int], statistic: Any, rate: fl
             cost = max(below - (rank - 1), above - (len(ranked) - rank), 1 if extreme else 0)
             weight[z] = math.exp(-rate * (2 if extreme else 1) * cost)
         single.append(_normalised(weight))
-    found: Counter[Answers] = Counter()
+    result: Counter[Answers] = Counter()
     for points in product(*(law.items() for law in single)):
-        found[tuple(sorted(z for z, _ in points))] += math.prod(p for _, p in points)  # type: ignore[assignment]
-    return dict(found)
+        result[tuple(sorted(z for z, _ in points))] += math.prod(p for _, p in points)  # type: ignore[assignment]
+    return dict(result)
 
 
 def _normalised(weights: Mapping[Any, float]) -> dict[Any, float]:

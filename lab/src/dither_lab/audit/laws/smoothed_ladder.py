@@ -90,10 +90,10 @@ def _largest_ratio(here: _Density, there: _Density) -> tuple[float, float]:
         return math.inf, math.inf
     shift = here.log_total - there.log_total
     least, most = -math.inf, -math.inf
-    for one in (here, there):
+    for item in (here, there):
         for sign in (1, -1):
-            for start in one.starts:
-                place = one.value + sign * start
+            for start in item.starts:
+                place = item.value + sign * start
                 apart = here.rungs(abs(place - here.value)) - there.rungs(abs(place - there.value))
                 ratio = -here.rate * apart - shift
                 least, most = max(least, float(ratio.lower())), max(most, upper_float(ratio))
@@ -132,15 +132,15 @@ class SmoothedLadderLaw(IndependentLaw):
         widest = Fraction(facts.global_sensitivity)
         least = min(widest / 2**64, Fraction(1))
         settled = max(facts.settled(data), 1)
-        return [max(Fraction(rung), least) for rung in facts.sensitivities(data, settled)], widest
+        return [max(Fraction(sensitivity), least) for sensitivity in facts.sensitivities(data, settled)], widest
 
     def stairs(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Stairs:
         """The smoothed rungs, by their definition."""
-        found, widest = self.rungs(facts, data)
-        every = [ball(rung) for rung in (*found, widest)]
+        result, widest = self.rungs(facts, data)
+        every = [ball(sensitivity) for sensitivity in (*result, widest)]
         weights = [(-ball(prepared.beta) * j).exp() for j in range(len(every))]
         widths = []
-        for k in range(len(found)):
+        for k in range(len(result)):
             width = every[k]
             for j in range(1, len(every) - k):
                 if weights[j] * every[-1] <= width:
@@ -163,8 +163,8 @@ class SmoothedLadderLaw(IndependentLaw):
     def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float] | None:
         if prepared.confidence is not None:
             return None
-        found: Any = self.distribution(prepared, facts, data)
-        return {(answer,): p for answer, p in found.chances().items()}
+        result: Any = self.distribution(prepared, facts, data)
+        return {(answer,): p for answer, p in result.chances().items()}
 
     def worst_pair(self, prepared: Any, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         """The log-ratio of the two densities is linear between the ends of rungs, and constant far out."""
@@ -180,7 +180,7 @@ class SmoothedLadderLaw(IndependentLaw):
             for pair in pairs:
                 least, upper = _largest_ratio(density(pair[0]), density(pair[1]))
                 most = max(most, upper)
-                best = max(best, (least, pair), key=lambda found: found[0])
+                best = max(best, (least, pair), key=lambda result: result[0])
         extra = float(prepared.interval_epsilon or 0)
         return max(best[0], 0.0) + extra, max(most, 0.0) + extra, best[1]
 
@@ -316,8 +316,8 @@ class ShortWindow(_BrokenLaw):
     mistake = "a maximum over a window of rungs"
 
     def stairs(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Stairs:
-        found, widest = self.rungs(facts, data)
-        every = [ball(rung) for rung in (*found, widest)]
+        result, widest = self.rungs(facts, data)
+        every = [ball(sensitivity) for sensitivity in (*result, widest)]
         fall = (-ball(prepared.beta)).exp()
-        widths = [every[k].max(fall * every[k + 1]) for k in range(len(found))]
+        widths = [every[k].max(fall * every[k + 1]) for k in range(len(result))]
         return Stairs(facts.value(data), widths, ball(widest))

@@ -29,22 +29,22 @@ def broken_structures(facts: Enumerated[D], data: Sequence[D], pairs: Pairs, bou
     """
     statistic = facts.statistic
     published = Published[D](statistic)
-    found = list(_ladder(facts, published, data, exact="ladder" not in bounds))
+    result = list(_ladder(facts, published, data, exact="ladder" not in bounds))
     if has_reachable_values(statistic):
-        found += _reachable(facts, published, data, pairs, exact="reachable" not in bounds)
+        result += _reachable(facts, published, data, pairs, exact="reachable" not in bounds)
     if has_local_sensitivity(statistic):
-        found += _local(facts, statistic, data, pairs)
+        result += _local(facts, statistic, data, pairs)
     if "smooth" in bounds:
-        found += _smooth(facts, published, data, pairs)
+        result += _smooth(facts, published, data, pairs)
     if has_levels(statistic):
-        found += _levels(facts, statistic.level_function(), data, pairs)
-    return sorted(set(found))
+        result += _levels(facts, statistic.level_function(), data, pairs)
+    return sorted(set(result))
 
 
 def _ladder(facts: Enumerated[D], published: Published[D], data: Sequence[D], *, exact: bool) -> Iterator[str]:
-    for one in data:
+    for record in data:
         count = facts.depth + 2
-        ours, truth = published.sensitivities(one, count), facts.enumerated_sensitivities(one, count)
+        ours, truth = published.sensitivities(record, count), facts.enumerated_sensitivities(record, count)
         if any(u < t for u, t in zip(ours, truth, strict=True)):
             yield "the ladder is below the local sensitivity within reach"
         if exact and ours != truth:
@@ -54,9 +54,9 @@ def _ladder(facts: Enumerated[D], published: Published[D], data: Sequence[D], *,
 def _reachable(
     facts: Enumerated[D], published: Published[D], data: Sequence[D], pairs: Pairs, *, exact: bool
 ) -> Iterator[str]:
-    reached = [published.reachable(one) for one in data]
-    for one, (lowest, highest) in zip(data, reached, strict=True):
-        for sign, ours, truth in zip((-1, 1), (lowest, highest), facts.enumerated_reachable(one), strict=True):
+    reached = [published.reachable(record) for record in data]
+    for record, (lowest, highest) in zip(data, reached, strict=True):
+        for sign, ours, truth in zip((-1, 1), (lowest, highest), facts.enumerated_reachable(record), strict=True):
             both = [(sign * _at(ours, k), sign * _at(truth, k)) for k in range(max(len(ours), len(truth)))]
             if any(u < t for u, t in both):
                 yield "reachable values leave out one that can be reached"
@@ -73,8 +73,8 @@ def _at(values: Sequence[int], k: int) -> int:
 
 
 def _local(facts: Enumerated[D], statistic: Any, data: Sequence[D], pairs: Pairs) -> Iterator[str]:
-    proxies = [int(statistic.lipschitz_proxy(one)) for one in data]
-    local = [int(statistic.local(one)) for one in data]
+    proxies = [int(statistic.lipschitz_proxy(record)) for record in data]
+    local = [int(statistic.local(record)) for record in data]
     changes = [int(statistic.local_sensitivity_change(proxy)) for proxy in range(statistic.most_lipschitz_proxy + 1)]
     if any(a > b for a, b in pairwise(changes)):
         yield "the change of the local sensitivity falls"
@@ -89,7 +89,7 @@ def _local(facts: Enumerated[D], statistic: Any, data: Sequence[D], pairs: Pairs
 
 def _smooth(facts: Enumerated[D], published: Published[D], data: Sequence[D], pairs: Pairs) -> Iterator[str]:
     for beta in BETAS:
-        own = [float(published.smooth(one, beta)) for one in data]
+        own = [float(published.smooth(record, beta)) for record in data]
         if any(bound < truth for bound, truth in zip(own, facts.local_sensitivities.tolist(), strict=True)):
             yield "the smooth bound is below the local sensitivity"
         if any(own[here] > own[there] * math.exp(beta) for here, there in pairs):
@@ -97,7 +97,7 @@ def _smooth(facts: Enumerated[D], published: Published[D], data: Sequence[D], pa
 
 
 def _levels(facts: Enumerated[D], function: Any, data: Sequence[D], pairs: Pairs) -> Iterator[str]:
-    level = [function.level(one) for one in data]
+    level = [function.level(record) for record in data]
     sensitivity = [function.levels.sensitivity(own) for own in level]
     if any(own < truth for own, truth in zip(sensitivity, facts.local_sensitivities.tolist(), strict=True)):
         yield "a level has less than the local sensitivity"

@@ -67,30 +67,30 @@ def _terms(statistic: Any) -> list[int]:
     """How many bins the noise of each count comes from, by asking the family about every bin."""
     size = int(statistic.domain_size)
     counted = np.sum([statistic.from_histogram(np.eye(size, dtype=np.int64)[place]) for place in range(size)], axis=0)
-    fewer = [min(int(one), size - int(one)) for one in counted]
-    return fewer if statistic.public_records is not None else [int(one) for one in counted]
+    fewer = [min(int(count), size - int(count)) for count in counted]
+    return fewer if statistic.public_records is not None else [int(count) for count in counted]
 
 
 def _sum_of(scale: float, terms: int) -> dict[int, float]:
     """The law of a sum of independent integer Laplace variables, one after the other."""
     reach = math.ceil(OUTSIDE * scale)
     ratio = math.exp(-1.0 / scale)
-    one = np.array([ratio ** abs(k) for k in range(-reach, reach + 1)]) * (1.0 - ratio) / (1.0 + ratio)
+    item = np.array([ratio ** abs(k) for k in range(-reach, reach + 1)]) * (1.0 - ratio) / (1.0 + ratio)
     law = np.ones(1)
     for _ in range(terms):
-        law = np.convolve(law, one)
+        law = np.convolve(law, item)
     middle = len(law) // 2
     return {place - middle: float(chance) for place, chance in enumerate(law)}
 
 
 def _clamped(value: int, noise: dict[int, float], low: int | None, high: int | None) -> Distribution:
-    found: dict[int, float] = {}
+    results: dict[int, float] = {}
     for moved, chance in noise.items():
         place = value + moved
         place = place if low is None else max(place, low)
         place = place if high is None else min(place, high)
-        found[place] = found.get(place, 0.0) + chance
-    return ListedDistribution(found)
+        results[place] = results.get(place, 0.0) + chance
+    return ListedDistribution(results)
 
 
 @output_law("k_norm")

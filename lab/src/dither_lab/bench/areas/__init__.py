@@ -18,5 +18,5 @@ def area_of(name: str) -> Area:
     """
     if name not in AREAS:
         raise InvalidArgument("area", name, f"must be one of {', '.join(AREAS)} or all")
-    found: Area = importlib.import_module(f"dither_lab.bench.areas.{name}").AREA
-    return found
+    area: Area = importlib.import_module(f"dither_lab.bench.areas.{name}").AREA
+    return area

@@ -53,14 +53,14 @@ def _others(options: dict[str, object], *, pure: bool, with_peers: bool = True) 
 
 def comparisons(quick: bool) -> list[Comparison]:
     """Equal prices of several numbers, pure and unequal ones, Gaussian noise."""
-    found = []
+    results = []
     for count in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000):
         options = {
             "prices": [(0.01, 1e-9, count)],
             "delta": 2e-6 if count == 1_000 else 1e-9 * count + 1e-6,
             "interval": INTERVAL,
         }
-        found.append(
+        results.append(
             _comparison(
                 f"equal/{count}",
                 f"{count:,} x (0.01, 1e-9)",
@@ -76,7 +76,7 @@ def comparisons(quick: bool) -> list[Comparison]:
     pure = {"prices": [(0.01, 0.0, 1_000)], "delta": 1e-6, "interval": INTERVAL}
     mixed = {"prices": [(0.1, 0.0, 20), (0.02, 0.0, 200), (0.01, 0.0, 300)], "delta": 1e-6, "interval": INTERVAL}
     noise: dict[str, object] = {"sigma": 20.0, "count": 100, "delta": 1e-6, "interval": INTERVAL}
-    found += [
+    results += [
         _comparison("pure/1000", "1,000 x 0.01", "compose", pure, _others(pure, pure=True), quick=quick),
         _comparison(
             "mixed",
@@ -95,7 +95,7 @@ def comparisons(quick: bool) -> list[Comparison]:
             quick=quick,
         ),
     ]
-    return found + [_within(answers, most, quick=quick) for answers, most in (("drawn", 1_940), ("noisy", 480))]
+    return results + [_within(answers, most, quick=quick) for answers, most in (("drawn", 1_940), ("noisy", 480))]
 
 
 def _within(answers: str, most: int, *, quick: bool) -> Comparison:

@@ -200,11 +200,11 @@ def _ladder(
 
 def _times(quick: bool) -> list[Comparison]:
     effort = MeasuringEffort(5 if quick else 11, 3, 0.0)
-    found = [_ladder("ladder/loc-Gowalla", f"{LADDER} loc-Gowalla", _real("loc-Gowalla"), effort, 0.5)]
+    results = [_ladder("ladder/loc-Gowalla", f"{LADDER} loc-Gowalla", _real("loc-Gowalla"), effort, 0.5)]
     sizes = (10_000, 100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
     models = [("heavy tail", size) for size in sizes] + [("even", sizes[-1])]
     models += [] if quick else [("preferential attachment", sizes[-1])]
-    return found + [
+    return results + [
         _ladder(
             f"ladder/{model}/{size}",
             f"{LADDER} {size:,} generated edges, {model}",
@@ -262,7 +262,7 @@ def _trees(quick: bool) -> list[Comparison]:
             ("torus 70 x 70, reach 2", Data("torus 70", partial(_torus, 70, 2)), None),
             ("roads of New York", Data("roads", _roads, source=source), 120.0),
         ]
-    found = [
+    results = [
         Comparison(
             name=f"tree/{title}",
             what=f"exact ladder of the spanning tree's cost, beta 1/10: {title}",
@@ -275,7 +275,7 @@ def _trees(quick: bool) -> list[Comparison]:
         )
         for title, data, limit in cases
     ]
-    found.append(
+    results.append(
         Comparison(
             name="cut/random, 500 vertices",
             what="minimum cut of a random graph, 500 vertices, 20,000 edges",
@@ -285,7 +285,7 @@ def _trees(quick: bool) -> list[Comparison]:
             effort=MeasuringEffort(3 if quick else 7, 1, 0.0),
         )
     )
-    return found
+    return results
 
 
 def comparisons(quick: bool) -> list[Comparison]:

@@ -47,9 +47,9 @@ def blobs(n: int, index: int, folder: Path) -> Dataset:
 
 def centre_distance(answer: Centres, data: Dataset) -> float:
     """The mean distance of matched centres."""
-    found = np.array(answer, dtype=float)
+    result = np.array(answer, dtype=float)
     orders = itertools.permutations(range(3))
-    return float(min(np.linalg.norm(found[list(order)] - TRUTH, axis=1).mean() for order in orders))
+    return float(min(np.linalg.norm(result[list(order)] - TRUTH, axis=1).mean() for order in orders))
 
 
 def blobs_in(dimensions: int, n: int, index: int, folder: Path) -> dict[str, NDArray[np.float64]]:
@@ -64,9 +64,9 @@ def blobs_in(dimensions: int, n: int, index: int, folder: Path) -> dict[str, NDA
 
 def matched_distance(answer: Centres, data: dict[str, NDArray[np.float64]]) -> float:
     """The mean distance of matched centres from those of the dataset."""
-    found, truth = np.array(answer, dtype=float), data["truth"]
+    result, truth = np.array(answer, dtype=float), data["truth"]
     orders = itertools.permutations(range(len(truth)))
-    return float(min(np.linalg.norm(found[list(order)] - truth, axis=1).mean() for order in orders))
+    return float(min(np.linalg.norm(result[list(order)] - truth, axis=1).mean() for order in orders))
 
 
 def pay_and_age(n: int, index: int, folder: Path) -> Dataset:
@@ -112,7 +112,7 @@ def slope_error(answer: Sequence[float], data: Dataset) -> float:
 
 
 def _clusters(quick: bool) -> list[Comparison]:
-    found = []
+    results = []
     for n in (10_000,) if quick else (1_000, 10_000, 100_000, 1_000_000):
         count = 6 if quick else {100_000: 5, 1_000_000: 3}.get(n, 20)
         options = {"k": 3, "bounds": (-10, 10), "epsilon": 1.0, "delta": DELTA}
@@ -127,7 +127,7 @@ def _clusters(quick: bool) -> list[Comparison]:
                     Way(OURS, "centre_of_attention", "NRS11's centre of attention", options),
                     Way(OURS, "plain_kmeans", "Lloyd, not private", options),
                 ]
-            found.append(
+            results.append(
                 Comparison(
                     name=f"{function}/{n}",
                     what=f"{function} of {n:,} points, distance of the centres",
@@ -145,7 +145,7 @@ def _clusters(quick: bool) -> list[Comparison]:
                     size=n,
                 )
             )
-    return found
+    return results
 
 
 def _many_dimensions(quick: bool) -> list[Comparison]:
@@ -217,7 +217,7 @@ def rankings(blocks: int, index: int, folder: Path) -> Dataset:
 
 def is_wrong(answer: Sequence[int], data: Dataset) -> float:
     """1 for another ranking than the one most blocks have."""
-    return float([int(one) for one in answer] != [int(one) for one in data["truth"]])
+    return float([int(number) for number in answer] != [int(record) for record in data["truth"]])
 
 
 def _consensus(quick: bool) -> list[Comparison]:
@@ -245,7 +245,7 @@ def _consensus(quick: bool) -> list[Comparison]:
 
 
 def _regressions(quick: bool) -> list[Comparison]:
-    found = []
+    results = []
     count = 6 if quick else 20
     for title, (features, outliers) in REGRESSIONS.items():
         options = {"epsilon": 1.0, "delta": DELTA, "method": "auto"}
@@ -259,7 +259,7 @@ def _regressions(quick: bool) -> list[Comparison]:
             others.append(Way("OpenDP", "regression", "OpenDP Theil-Sen", absent="one feature only"))
         others.append(Way(OURS, "regression", "ols, noisy moments (ours)", {**options, "method": "ols"}))
         others.append(Way(OURS, "plain_regression", "least squares, not private"))
-        found.append(
+        results.append(
             Comparison(
                 name=f"regression/{title}",
                 what=f"slopes of 10,000 records, {title}",
@@ -274,16 +274,16 @@ def _regressions(quick: bool) -> list[Comparison]:
                 asked=(Asked("error", 0.05 if outliers else 0.03, of="ours"),) if features == 2 else (),
             )
         )
-    return found
+    return results
 
 
 def _many_features(quick: bool) -> list[Comparison]:
     """Five features, over TukeyEM with the number of blocks that is best for it; one data set a round."""
-    options, found = {"epsilon": 1.0, "delta": DELTA}, []
+    options, result = {"epsilon": 1.0, "delta": DELTA}, []
     for n, limit, models in ((5_000, 1.2, (250, 500, 625)), (30_000, 1.1, (1_000, 1_500, 2_500))):
         rounds = 6 if quick else 40 if n > 5_000 else 200
         tukey = [Way(OURS, "tukey_em", f"TukeyEM, {m} models (imitated)", {**options, "models": m}) for m in models]
-        found.append(
+        result.append(
             Comparison(
                 name=f"many features/{n}",
                 what=f"slopes of {n:,} records, five features",
@@ -302,7 +302,7 @@ def _many_features(quick: bool) -> list[Comparison]:
                 asked=(Asked("error", limit, peers=tuple(way.label for way in tukey)),),
             )
         )
-    return found
+    return result
 
 
 def _sizes(quick: bool) -> list[Comparison]:
@@ -330,7 +330,7 @@ def _sizes(quick: bool) -> list[Comparison]:
 
 def _three_coefficients(quick: bool) -> list[Comparison]:
     """DL09's regressions with two features and an intercept, from the least number of records that R_H accepts."""
-    found, count = [], 6 if quick else 20
+    result, count = [], 6 if quick else 20
     for n in (LEAST_ROBUST,) if quick else (LEAST_ROBUST, 20_000, 50_000, 70_000, 100_000):
         options = {"epsilon": 1.0, "delta": DELTA}
         methods = {"R_H": "robust", "DL09's R_S (ours)": "shortcut", "joint medians (ours, auto)": "auto"}
@@ -343,7 +343,7 @@ def _three_coefficients(quick: bool) -> list[Comparison]:
             )
             refusals = function != "regression"
             limit = Asked("error", 0.05 if refusals else 0.5, of="ours")
-            found.append(
+            result.append(
                 Comparison(
                     name=f"three coefficients/{n}{' refusals' if refusals else ''}",
                     what=f"{'refusals' if refusals else 'slopes'} of DL09's R_H, {n:,} clean records, two features",
@@ -361,7 +361,7 @@ def _three_coefficients(quick: bool) -> list[Comparison]:
                     size=None if refusals or quick else n,
                 )
             )
-    return found
+    return result
 
 
 def _growth(quick: bool) -> list[Comparison]:

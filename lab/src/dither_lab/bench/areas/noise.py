@@ -58,11 +58,11 @@ def _scalars(quick: bool) -> list[Comparison]:
 
 
 def _vectors(quick: bool) -> list[Comparison]:
-    found = []
+    results = []
     for law in FAST:
         for length in LENGTHS[quick] if law == "laplace" else LENGTHS[quick][-1:]:
             others = (_way("OpenDP", "vector", law, length),) if law in PEERS_OF else ()
-            found.append(
+            results.append(
                 Comparison(
                     name=f"vector/{law}/{length}",
                     what=f"one {law} draw in a vector of {length:,}",
@@ -76,7 +76,7 @@ def _vectors(quick: bool) -> list[Comparison]:
                     size=length,
                 )
             )
-    return found
+    return results
 
 
 def _factors() -> list[Comparison]:

@@ -73,7 +73,7 @@ def _options(name: str, q: float, epsilon: float) -> dict[str, object]:
 def _errors(quick: bool) -> list[Comparison]:
     statistics = ("median",) if quick else tuple(STATISTICS)
     count = 8 if quick else 20
-    found = []
+    results = []
     for name, title in INPUTS.items():
         data = Data(f"quantiles {name}", partial(records, name), count)
         for statistic in statistics:
@@ -84,7 +84,7 @@ def _errors(quick: bool) -> list[Comparison]:
                 promised = (headline and not quick) or (
                     statistic in ("min", "max") and epsilon == 1.0 and name in "abc"
                 )
-                found.append(
+                results.append(
                     Comparison(
                         name=f"{name}/{statistic}/epsilon={epsilon:g}",
                         what=f"{statistic} of {title}",
@@ -111,7 +111,7 @@ def _errors(quick: bool) -> list[Comparison]:
                         asked=(Asked("error", limit),) if promised else (),
                     )
                 )
-    return found
+    return results
 
 
 def _by_mechanism(quick: bool) -> list[Comparison]:
@@ -385,11 +385,11 @@ def _sorted_records(size: int, index: int, folder: Path) -> Dataset:
 
 
 def _growth(quick: bool) -> list[Comparison]:
-    found = []
+    results = []
     for size in (10_000, 100_000, 1_000_000):
         data = Data(f"sorted {size}", partial(_sorted_records, size))
         options = {**_options("a", 0.5, 1.0)}
-        found.append(
+        results.append(
             Comparison(
                 name=f"time/{size}",
                 what=f"median of {size:,} salaries",
@@ -405,7 +405,7 @@ def _growth(quick: bool) -> list[Comparison]:
         )
     sizes = (100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
     cases = [(size, "1/10") for size in sizes] + ([] if quick else [(sizes[-1], beta) for beta in ("1/100", "1/1000")])
-    return found + [
+    return results + [
         Comparison(
             name=f"smooth/{size}/beta={beta.replace('/', ':')}",
             what=f"exact smooth sensitivity of the median of {size:,} sorted floats, beta {beta}",

@@ -75,14 +75,14 @@ def comparisons(quick: bool) -> list[Comparison]:
     """One median at several sizes, the medians of a thousand groups at the largest, and other work."""
     sizes = SIZES[quick]
     effort = MeasuringEffort(5 if quick else 7, 1, 0.0)
-    found = []
+    results = []
     for size in sizes:
         largest = size == sizes[-1]
         data = Data(f"pay {size}", partial(pay_file, size))
         for by in (None, "job") if largest else (None,):
             options = {"rows": size, "groups": GROUPS, "epsilon": 1.0, "by": by}
             limit = 1.0 if by is None else 3.0
-            found.append(
+            results.append(
                 Comparison(
                     name=f"{'median' if by is None else 'grouped'}/{size}",
                     what=f"median of {size:,} rows of Parquet"
@@ -100,7 +100,7 @@ def comparisons(quick: bool) -> list[Comparison]:
                     size=size,
                 )
             )
-    return [*found, *others(quick)]
+    return [*results, *others(quick)]
 
 
 AREA = Area("tables", "Tables", comparisons)

@@ -14,10 +14,10 @@ def compose(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float
     def work() -> float:
         total = None
         for epsilon, delta, count in options["prices"]:
-            one = pld.from_privacy_parameters(
+            item = pld.from_privacy_parameters(
                 common.DifferentialPrivacyParameters(epsilon, delta), value_discretization_interval=options["interval"]
             ).self_compose(count)
-            total = one if total is None else total.compose(one)
+            total = item if total is None else total.compose(item)
         return 0.0 if total is None else float(total.get_epsilon_for_delta(options["delta"]))
 
     return work
@@ -28,7 +28,7 @@ def gaussian(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     def work() -> float:
-        one = pld.from_gaussian_mechanism(options["sigma"], value_discretization_interval=options["interval"])
-        return float(one.self_compose(options["count"]).get_epsilon_for_delta(options["delta"]))
+        item = pld.from_gaussian_mechanism(options["sigma"], value_discretization_interval=options["interval"])
+        return float(item.self_compose(options["count"]).get_epsilon_for_delta(options["delta"]))
 
     return work

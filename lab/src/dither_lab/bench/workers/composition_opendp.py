@@ -33,8 +33,8 @@ def gaussian(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
 
     def work() -> float:
-        one = dp.m.make_gaussian(*space, scale=options["sigma"])
-        total = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([one] * options["count"]))
+        item = dp.m.make_gaussian(*space, scale=options["sigma"])
+        total = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([item] * options["count"]))
         return float(total.map(1).epsilon(options["delta"]))
 
     return work

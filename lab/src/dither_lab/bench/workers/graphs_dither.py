@@ -108,7 +108,7 @@ def people(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callab
     prepared = MECHANISMS["race" if printed else options["mechanism"]]().prepare(spec)
     if printed and isinstance(prepared, Raced):
         limits = tuple(2**j for j in range(1, (graph.vertices - 2).bit_length() + 1))
-        prepared = replace(prepared, limits=limits, scales=tuple(len(limits) * one / epsilon for one in limits))
+        prepared = replace(prepared, limits=limits, scales=tuple(len(limits) * limit / epsilon for limit in limits))
     prepared.run(dt.Graph(RING, n=graph.vertices))
     return lambda: float(prepared.run(graph).number)
 

@@ -87,7 +87,7 @@ def consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any
     votes = np.asarray(data["votes"])
 
     def program(block: Any) -> list[str]:
-        return [ITEMS[int(one)] for one in block[0]]
+        return [ITEMS[int(item)] for item in block[0]]
 
     def work() -> Any:
         release = dt.sample_and_aggregate(
@@ -100,14 +100,14 @@ def consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any
             executor="trusted",
             confidence=None,
         )
-        return [ITEMS.index(one) for one in release.value]
+        return [ITEMS.index(part) for part in release.value]
 
     return work
 
 
 def plain_consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
     """The ranking that most blocks gave, not private."""
-    votes = [tuple(int(one) for one in row) for row in np.asarray(data["votes"])]
+    votes = [tuple(int(cell) for cell in row) for row in np.asarray(data["votes"])]
     return lambda: list(Counter(votes).most_common(1)[0][0])
 
 
@@ -120,7 +120,7 @@ def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], An
 
     def work() -> Any:
         value = dt.regression(X, y, **given).value
-        return None if value is None else [float(one) for one in value[1:]]
+        return None if value is None else [float(part) for part in value[1:]]
 
     return work
 
@@ -147,7 +147,7 @@ def tukey_em(options: dict[str, float], data: dict[str, NDArray[np.float64]]) ->
         while True:
             point = rng.uniform(low[level], high[level])
             if level == 0 or ((point < low[level - 1]) | (point > high[level - 1])).any():
-                return [float(one) for one in point[1:]]
+                return [float(coordinate) for coordinate in point[1:]]
 
     return work
 

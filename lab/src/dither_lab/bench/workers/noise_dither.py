@@ -65,4 +65,4 @@ def factor(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]
 def counts(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[float]]:
     """How many records have each attribute."""
     bits = data["bits"]
-    return lambda: [float(one) for one in dt.counting_queries(bits, **options, confidence=None).value]
+    return lambda: [float(part) for part in dt.counting_queries(bits, **options, confidence=None).value]

@@ -48,8 +48,8 @@ def _asked(data: Table, *aggregates: str, by: str | None = None) -> Callable[[],
     rows = read(path).project(CLAMPED)
 
     def work() -> None:
-        for one in aggregates:
-            rows.aggregate(one if by is None else f"{by}, {one}").fetchnumpy()
+        for aggregate in aggregates:
+            rows.aggregate(aggregate if by is None else f"{by}, {aggregate}").fetchnumpy()
 
     return work
 
