@@ -54,7 +54,7 @@ def _solved(edges: frozenset[tuple[int, int]], vertices: int, size: int, limit: 
         return 0
     inside = np.array([[vertex in some for some in counted] for vertex in range(vertices)], dtype=float)
     solved = linprog(-np.ones(len(counted)), A_ub=inside, b_ub=np.full(vertices, limit), bounds=(0, 1))
-    return math.floor(-solved.fun + 1e-6)
+    return math.floor(float(-solved.fun) + 1e-6)
 
 
 def integer_tail(steps: int, scale: Fraction) -> float:
