@@ -40,7 +40,7 @@ class DrawnLimit(Mechanism):
     Cost       The values under all limits, one draw, and integer Laplace noise of scale 2 S / eps.
     """
 
-    base: Number = 3
+    base: Number = Fraction(5, 2)
 
     def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         statistic, limited = limited_statistic(ask, self.name)

@@ -278,4 +278,4 @@ def fingerprint(statistic: Any, data: Any) -> Hashable:
     if isinstance(statistic, HasLimitedShares):
         limited = tuple(statistic.limited_values(data, range(1, statistic.largest_share + 1)))
     level = (statistic.level_function().level(data),) if isinstance(statistic, HasLevels) else ()
-    return (int(statistic.value(data)), rungs, chained, local, level, limited)
+    return (int(statistic.value(data)), rungs, chained, local, level + limited)

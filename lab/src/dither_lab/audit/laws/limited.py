@@ -6,16 +6,14 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from dither.mechanisms.drawn_limit import DrawnLimit, DrawnLimitNoise
 from dither.mechanisms.mechanism import Mechanism, Prepared
-from dither.mechanisms.race import Race, Raced
+from dither.privacy import Loss
 from dither.queries.graphs import Edges
 from dither.sources.graph import Graph
 from dither.statistics.statistic import Statistic
@@ -29,11 +27,19 @@ from dither_lab.audit.universes import node_universe
 if TYPE_CHECKING:
     from dither_lab.audit.universes import Universe
 
-Limited: TypeAlias = Raced[Graph] | DrawnLimitNoise[Graph]
 MISS = 0.05
 """What the race's penalties leave to an answer above the count."""
 CLOSE = Fraction(5, 4)
 """Between limits, so that few vertices have several of them."""
+
+
+class Limited(Protocol):
+    """What is read of a mechanism: its public parameters."""
+
+    @property
+    def limits(self) -> tuple[int, ...]: ...
+    @property
+    def loss(self) -> Loss: ...
 
 
 def limited_by_force(statistic: Statistic[Graph], data: Graph, limit: int) -> int:
@@ -92,7 +98,7 @@ class _LimitedLaw(IndependentLaw):
         return most * (1 - 1e-12), float_bound(most, prepared.loss.epsilon), worst
 
     def on_few_records(self, mechanism: Mechanism, statistic: Statistic) -> Mechanism:  # noqa: ARG002
-        return replace(mechanism, base=CLOSE) if isinstance(mechanism, (Race, DrawnLimit)) else mechanism
+        return cast("Callable[..., Mechanism]", type(mechanism))(base=CLOSE)
 
 
 @output_law("race")
@@ -121,9 +127,6 @@ class RaceLaw(_LimitedLaw):
         here, there = (self.values(prepared, facts, data) for data in pair)
         scales = self.scales(prepared, facts)
         return float(sum(abs(a - b) / scale for a, b, scale in zip(here, there, scales, strict=True)))
-
-    def weakened(self, prepared: Raced[Graph], factor: Fraction) -> Prepared:
-        return replace(prepared, scales=tuple(scale * factor for scale in prepared.scales))
 
     def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:
         universe = node_universe(Edges(), 4)
@@ -213,11 +216,6 @@ class DrawnLimitLaw(_LimitedLaw):
         return max(
             math.log(chances[0][i] / chances[1][i]) + float(abs(values[0][i] - values[1][i]) / scale)
             for i, scale in enumerate(self.scales(prepared, facts))
-        )
-
-    def weakened(self, prepared: DrawnLimitNoise[Graph], factor: Fraction) -> Prepared:
-        return replace(
-            prepared, draw_epsilon=prepared.draw_epsilon / factor, noise_epsilon=prepared.noise_epsilon / factor
         )
 
     def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:
