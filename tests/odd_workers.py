@@ -42,13 +42,14 @@ def work() -> None:
     from dither.interfaces.http import dataset_worker
     from dither.session.reading import TableSource
 
-    answer = TableSource.read
+    answer = TableSource._read_together
 
-    def read(source: Any, plan: Any, run: Any) -> Any:
-        odd(plan, Path(plan.schema.folder))
-        return answer(source, plan, run)
+    def read(source: Any, plans: Any, runs: Any) -> Any:
+        for plan in plans:
+            odd(plan, Path(plan.schema.folder))
+        return answer(source, plans, runs)
 
-    TableSource.read = read
+    TableSource._read_together = read
     sys.argv = sys.argv[1:]
     dataset_worker.main()
 

@@ -266,11 +266,15 @@ def test_sums_of_two_columns_in_groups(name, place):
             y, x = (
                 [one - grid.ends[0] for one in column]
                 for grid, column in zip(
-                    (statistic.y, statistic.x), zip(*steps, strict=True) if steps else ([], []), strict=True
+                    (statistic.y, *statistic.x), zip(*steps, strict=True) if steps else ([], []), strict=True
                 )
             )
-            sums = (sum(a * b for a, b in zip(left, right, strict=True)) for left, right in ((x, x), (y, y), (x, y)))
-            assert dataclasses.astuple(found[(key,)]) == (len(steps), sum(x), sum(y), *sums), key
+            columns = (y, x)
+            products = {
+                (j, k): sum(a * b for a, b in zip(columns[j], columns[k], strict=True))
+                for j, k in ((0, 0), (0, 1), (1, 1))
+            }
+            assert dataclasses.astuple(found[(key,)]) == (len(steps), (sum(y), sum(x)), products), key
         assert len(session.ask(query, by="g", epsilon=1.0)) == 4
         assert session.ask(dt.Correlation(("v", "w")), where="v > 5", epsilon=1.0).value is not None
 

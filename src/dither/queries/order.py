@@ -52,6 +52,7 @@ class OrderStatistic(ColumnQuery[float, Interval]):
 
     rank: int = field(default=1, kw_only=True)
     default_drop = True
+    needs_public_count = ("propose_test", "stable")  # what they need at least follows from the number of records
     noun: ClassVar[str] = "order statistic"
     dates = "dates"
 

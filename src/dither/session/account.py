@@ -120,7 +120,7 @@ class PaidSession:
     ) -> Releases:
         """Charge all plans at once, then read: answers for all of them or a charge for none."""
         answers = self._answers(plans, again=again, request_id=request_id, analyst=analyst)
-        return Releases((statistic for each in answers for statistic in each), spent_loss(plans, answers))
+        return Releases((release for each in answers for release in each), spent_loss(plans, answers))
 
     def _answers(
         self, plans: Sequence[Planned], *, again: bool = False, request_id: str | None = None, analyst: str = LOCAL
@@ -300,7 +300,7 @@ class PaidSession:
 
 def spent_loss(plans: Sequence[Planned], answers: Sequence[Sequence[Release]]) -> Loss:
     """What the answers of several questions cost together: of those that earlier releases gave, nothing."""
-    derived = [any(statistic.derived_from is not None for statistic in each) for each in answers]
+    derived = [any(release.derived_from is not None for release in each) for each in answers]
     return total_loss([plan for plan, free in zip(plans, derived, strict=True) if not free])
 
 

@@ -91,8 +91,8 @@ class DerivedPlan(Plan[tuple[int, ...]]):
         each = [count.run(records) for count in self.counts]
         if not self.is_family:
             return each[0]
-        ends = None if self.confidence is None else tuple(statistic.interval for statistic in each)
-        return Result(tuple(statistic.value for statistic in each), ends)
+        ends = None if self.confidence is None else tuple(part.interval for part in each)
+        return Result(tuple(part.value for part in each), ends)
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,7 @@ class Derivation:
         """
         number = self.entry if entry is None else entry
         terms = [
-            max(statistic.terms for statistic in each)
-            for each in zip(*(plan.counts for _, plan in self.groups), strict=True)
+            max(part.terms for part in each) for each in zip(*(plan.counts for _, plan in self.groups), strict=True)
         ]
         missed = missed_share(fresh.confidence) or Fraction(1, 20)
         if self.groups[0][1].is_family and isinstance(self.asked.query, CountingQueries) and self.asked.query.joint:
@@ -409,10 +408,8 @@ class _Placed:
     def all_places(self) -> list[int | None] | None:
         """The place of each bin; None where a bin holds values of several, or one that is counted is in none."""
         each = [set(item.values()) for item in self.bins]
-        is_clear = all(len(statistic) <= 1 for statistic in each) and not any(
-            item is not None for item in self.left_out.values()
-        )
-        return [next(iter(statistic), None) for statistic in each] if is_clear else None
+        is_clear = all(len(part) <= 1 for part in each) and not any(item is not None for item in self.left_out.values())
+        return [next(iter(part), None) for part in each] if is_clear else None
 
     def places_of(self, key: str) -> list[int | None] | None:
         """The same where nothing but one value is counted."""

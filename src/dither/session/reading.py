@@ -85,7 +85,7 @@ class Source(ABC, Generic[Q_contra]):
             runs = [opened.enter_context(plan.opened()) for plan in plans]
             self.ready()
             check_descriptors()
-            yield lambda: [[statistic.to_dict() for statistic in each] for each in self.read_all(plans, runs)]
+            yield lambda: [[release.to_dict() for release in each] for each in self.read_all(plans, runs)]
 
     def read_all(self, plans: Sequence[Q_contra], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
         """The same for several questions."""

@@ -78,7 +78,7 @@ class Part:
         """These numbers: whole, and none below 0."""
         if self.powers < 2:
             return [self.shifted(value)] * self.powers
-        products = ([self._limb(statistic, value) for statistic in each if statistic] for each in PRODUCTS)
+        products = ([self._limb(name, value) for name in each if name] for each in PRODUCTS)
         return [functools.reduce(lambda a, b: exp.Mul(this=a, expression=b), each) for each in products]
 
     def _limb(self, which: str, value: exp.Expr) -> exp.Expr:
@@ -218,7 +218,7 @@ def _counted(
     ]
     query = query.select(*(exp.alias_(total, name) for total, name in zip(totals, sums, strict=True)))
     if len(sets) > 1:
-        listed = [exp.Tuple(expressions=[statistic.copy() for statistic in each]) for each in sets]
+        listed = [exp.Tuple(expressions=[key.copy() for key in each]) for each in sets]
         query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=listed)]))
     elif sets[0]:
         query = query.group_by(*(item.copy() for item in sets[0]))

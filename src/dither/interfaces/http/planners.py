@@ -93,7 +93,7 @@ class Planners:
     def stop(self) -> None:
         """Refuse what waits, and end what runs: it cost nothing and can be asked again."""
         self._is_stopped = True
-        for ticket in [*self._running, *(statistic for each in self._waiting.values() for statistic in each)]:
+        for ticket in [*self._running, *(ticket for waiting in self._waiting.values() for ticket in waiting)]:
             ticket.is_given_up.set()
             if not ticket.outcome.done():
                 ticket.outcome.set_exception(_stopping())

@@ -49,7 +49,7 @@ def asked(
         releases = (
             named(made.statement, answers)
             if made.statement is not None
-            else [statistic for each in answers for statistic in each]
+            else [release for each in answers for release in each]
         )
         place = functools.partial(_place, curator, dataset.name, token)
         placed = [
@@ -152,7 +152,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
         if stored is not None:
-            releases = [statistic for each in stored["answers"] for statistic in each]
+            releases = [release for each in stored["answers"] for release in each]
         if analyst is not None and DERIVED in question:
             place = functools.partial(curator.ledger.place_of, dataset, analyst)
             question = _placed(place, question)
