@@ -11,7 +11,7 @@ import datetime
 import secrets
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeAlias, cast
 
 import numpy as np
@@ -103,6 +103,37 @@ class Source(ABC, Generic[Q_contra]):
         """Let go of the data."""
 
 
+class _Batch:
+    """Questions that are read together: with the same filter and groups, and columns that all of them read alike.
+
+    Which rows of people are kept, and which groups are found, is drawn for each release by itself.
+    """
+
+    def __init__(self, plan: TablePlan) -> None:
+        self.places: list[int] = []
+        self._first = plan
+        self._columns: dict[str, ColumnType] = {}
+        self._is_alone = plan.inner.is_scheduled or plan.finder is not None or plan.schema.unit is not None
+
+    def takes(self, plan: TablePlan) -> bool:
+        """Whether one more question may be read with these."""
+        same = (plan.predicate, plan.by) == (self._first.predicate, self._first.by)
+        if self._is_alone or plan.inner.is_scheduled or plan.finder is not None or not same:
+            return False
+        return all(self._columns.get(name, declared) == declared for name, declared in _declared(plan).items())
+
+    def add(self, place: int, plan: TablePlan) -> None:
+        """Read this question with the others."""
+        self.places.append(place)
+        self._columns |= _declared(plan)
+
+
+def _declared(plan: TablePlan) -> dict[str, ColumnType]:
+    """The columns that a question reads, as it reads them: missing values may be left out by one and not by another."""
+    names = {*plan.by, *(plan.predicate.columns() if plan.predicate else ()), *plan.query.used}
+    return {name: plan.schema.columns[name] for name in names}
+
+
 class TableSource(Source[TablePlan]):
     """A table in an engine."""
 
@@ -123,16 +154,16 @@ class TableSource(Source[TablePlan]):
         return self._read_together([plan], [run])[0]
 
     def read_all(self, plans: Sequence[TablePlan], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
-        together: dict[tuple[Hashable, ...], list[int]] = {}
+        batches: list[_Batch] = []
         for place, plan in enumerate(plans):
-            # Which rows of people are kept, and which groups are found, is drawn for each release by itself.
-            alone = plan.inner.is_scheduled or plan.finder is not None or plan.schema.unit is not None
-            key = (place,) if alone else (id(plan.schema), plan.predicate, plan.by)
-            together.setdefault(key, []).append(place)
+            batch = next((batch for batch in batches if batch.takes(plan)), None)
+            if batch is None:
+                batches.append(batch := _Batch(plan))
+            batch.add(place, plan)
         answers: dict[int, list[Release]] = {}
-        for places in together.values():
-            read = self._read_together([plans[place] for place in places], [runs[place] for place in places])
-            answers |= dict(zip(places, read, strict=True))
+        for batch in batches:
+            read = self._read_together([plans[at] for at in batch.places], [runs[at] for at in batch.places])
+            answers |= dict(zip(batch.places, read, strict=True))
         return [answers[place] for place in range(len(plans))]
 
     def _read_together(self, plans: Sequence[TablePlan], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
@@ -140,7 +171,9 @@ class TableSource(Source[TablePlan]):
         # What is read on a schedule is read by itself, within that schedule.
         with contextlib.nullcontext() if plans[0].inner.is_scheduled else self.engine.snapshot():
             plan, shared = plans[0], SharedReading()
-            selection = Selection(self.engine, plan.schema, plan.predicate, plan.by, None, secrets.token_hex(16))
+            columns = {name: declared for each in plans for name, declared in _declared(each).items()}
+            schema = dataclasses.replace(plan.schema, columns={**plan.schema.columns, **columns})
+            selection = Selection(self.engine, schema, plan.predicate, plan.by, None, secrets.token_hex(16))
             if plan.finder is not None:
                 selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", found_keys(plan, selection)))
             # All of them before any is run: what the first needs is then read for all.

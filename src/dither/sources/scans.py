@@ -202,30 +202,38 @@ def _counted(
     by = [exp.column(GROUP)] if selection.by else []
     codes = [exp.column(f"c{place}") for place in keyed]
     sets = [[*by, code] for code in codes] + ([by] if len(keyed) < parts else [])
-    query = exp.Select().from_(source).select(*by)
-    if len(sets) > 1:
-        place = exp.case()
-        for number, code in zip(keyed, codes, strict=True):
-            inside = exp.EQ(this=exp.Grouping(expressions=[code.copy()]), expression=literal(0))
-            place = place.when(inside, literal(number))
-        query = query.select(exp.alias_(exp.cast(place.else_(literal(_TOTALS)), "bigint"), "p"))
-    if codes:
-        placed = codes[0] if len(sets) == 1 else exp.Coalesce(this=codes[0], expressions=[*codes[1:], literal(0)])
-        query = query.select(exp.alias_(placed.copy(), "c"))
-    query = query.select(exp.alias_(exp.cast(counted(), "bigint"), "n"))
     totals = [
         exp.Coalesce(this=selection.engine.exact_sum(exp.column(name)), expressions=[literal(0)]) for name in sums
     ]
-    query = query.select(*(exp.alias_(total, name) for total, name in zip(totals, sums, strict=True)))
-    if len(sets) > 1:
-        listed = [exp.Tuple(expressions=[key.copy() for key in each]) for each in sets]
-        query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=listed)]))
-    elif sets[0]:
-        query = query.group_by(*(item.copy() for item in sets[0]))
-    if not sums:
-        return query
-    kept = [exp.column(selected.alias_or_name) for selected in query.selects[: -len(sums)]]
-    outer = exp.select(*kept).from_(query.subquery("totals"))
+    summed = [exp.alias_(total, name) for total, name in zip(totals, sums, strict=True)]
+    names = [GROUP] * len(by) + ["p"] * (len(sets) > 1) + ["c"] * bool(codes) + ["n"]
+    query = exp.Select().from_(source).select(*by)
+    if len(sets) > 1 and not selection.engine.has_grouping_sets:
+        # A pass for each set.
+        passes = []
+        for place, code in [*zip(keyed, codes, strict=True), *([(_TOTALS, None)] if len(keyed) < parts else [])]:
+            here = query.copy().select(exp.alias_(literal(place), "p"))
+            here = here.select(exp.alias_(literal(0) if code is None else code.copy(), "c")) if codes else here
+            here = here.select(exp.alias_(counted(), "n"), *(item.copy() for item in summed))
+            passes.append(here.group_by(*(item.copy() for item in (*by, *([] if code is None else [code])))))
+        query = exp.select("*").from_(exp.union(*passes, distinct=False).subquery("passes"))
+    else:
+        if len(sets) > 1:
+            place = exp.case()
+            for number, code in zip(keyed, codes, strict=True):
+                inside = exp.EQ(this=exp.Grouping(expressions=[code.copy()]), expression=literal(0))
+                place = place.when(inside, literal(number))
+            query = query.select(exp.alias_(exp.cast(place.else_(literal(_TOTALS)), "bigint"), "p"))
+        if codes:
+            placed = codes[0] if len(sets) == 1 else exp.Coalesce(this=codes[0], expressions=[*codes[1:], literal(0)])
+            query = query.select(exp.alias_(placed.copy(), "c"))
+        query = query.select(exp.alias_(exp.cast(counted(), "bigint"), "n"), *summed)
+        if len(sets) > 1:
+            listed = [exp.Tuple(expressions=[key.copy() for key in each]) for each in sets]
+            query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=listed)]))
+        elif sets[0]:
+            query = query.group_by(*(item.copy() for item in sets[0]))
+    outer = exp.select(*map(exp.column, names)).from_(query.subquery("totals"))
     halves = [half for name in sums for half in selection.engine.halves(exp.column(name))]
     return outer.select(*(exp.alias_(half, f"h{place}") for place, half in enumerate(halves)))
 

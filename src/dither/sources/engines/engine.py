@@ -59,6 +59,8 @@ class Engine(ABC):
     """The type of doubles, as it is written behind CAST('...' AS."""
     stores_nan: ClassVar[bool] = True
     """Whether a column of reals can hold NaN, which is missing; False where NaN is stored as NULL."""
+    has_grouping_sets: ClassVar[bool] = True
+    """Whether one statement can count by several columns, each by itself."""
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
 

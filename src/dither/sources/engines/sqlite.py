@@ -26,6 +26,7 @@ from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
+    HALF_BITS,
     LARGEST_DOUBLE,
     Engine,
     arrow_schema,
@@ -75,6 +76,7 @@ class SQLite(Engine):
     dialect: ClassVar[str] = "sqlite"
     bytewise: ClassVar[str | None] = "BINARY"
     stores_nan: ClassVar[bool] = False
+    has_grouping_sets = False
     casts_text = False
 
     def __init__(self, source: str | Path, table: str | None = None) -> None:
@@ -121,6 +123,8 @@ class SQLite(Engine):
             ("dither_day", 1, _day),
             ("dither_format", 2, self._formatted),
             ("dither_sum", 2, _sum),
+            ("dither_upper", 1, _upper),
+            ("dither_lower", 1, _lower),
             ("md5", 1, _md5),
         ):
             reached.create_function(name, arguments, function, deterministic=True)
@@ -225,6 +229,12 @@ class SQLite(Engine):
         high = exp.BitwiseRightShift(this=exp.Paren(this=whole.copy()), expression=literal(_HALF))
         low = exp.BitwiseAnd(this=exp.Paren(this=whole.copy()), expression=literal((1 << _HALF) - 1))
         return exp.Anonymous(this="dither_sum", expressions=[exp.Sum(this=high), exp.Sum(this=low)])
+
+    def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        upper, lower = (
+            exp.Anonymous(this=name, expressions=[total.copy()]) for name in ("dither_upper", "dither_lower")
+        )
+        return upper, lower
 
     def nearest(self, number: exp.Expr) -> exp.Expr:
         # Where doubles are one apart a sum is rounded to a whole number, ties to even: between 2**52 and 2**53.
@@ -428,3 +438,11 @@ def _md5(text: str | None) -> str | None:
 
 def _sum(high: int | None, low: int | None) -> str:
     return str(((high or 0) << _HALF) + (low or 0))
+
+
+def _upper(total: str | int) -> int:
+    return int(total) >> HALF_BITS
+
+
+def _lower(total: str | int) -> int:
+    return int(total) & ((1 << HALF_BITS) - 1)
