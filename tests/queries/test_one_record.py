@@ -45,6 +45,46 @@ class Endless:
         return 1.0
 
 
+FIRST = [None, "n/a", "ab", b"xy", {"a": 1}, {}, [], np.array([]), float("nan")]
+
+
+@pytest.mark.parametrize("first", FIRST, ids=repr)
+def test_the_first_record_of_a_regression(first):
+    """What is missing there is an entry of a column, or with bounds for each column a row that is missing."""
+    column, y = [float(place % 10) for place in range(1_200)], [float(place % 10) for place in range(1_200)]
+    pairs = [[entry, entry % 3] for entry in column]
+    assert len(dt.regression([first, *column[1:]], y, epsilon=3.0).labels) == 2
+    dt.regression([first, *pairs[1:]], y, epsilon=3.0)
+    for rows, labels in ((column, 2), ([[entry] for entry in column], 2), (pairs, 3)):
+        for bounds in ([(0, 9)] * labels, {name: (0, 9) for name in ("x1", "x2", "y") if labels == 3 or name != "x2"}):
+            data = [first, *rows[1:]]
+            assert len(dt.regression(data, y, method="ols", bounds=bounds, epsilon=3.0).value) == labels
+
+
+@pytest.mark.parametrize("first", FIRST, ids=repr)
+def test_the_first_record_of_an_estimator(first):
+    """Without bounds for each column what is missing there says nothing about their number, and raises no error."""
+    sklearn = pytest.importorskip("dither.sklearn")
+    rows, y = [first, *([float(place % 10)] for place in range(3_000))], [float(place % 10) for place in range(3_001)]
+    assert sklearn.LinearRegression(epsilon=3.0).fit(rows, y).n_features_in_ == 1
+    assert sklearn.LinearRegression(bounds=(0, 9), y_bounds=(0, 9), epsilon=3.0).fit(rows, y).n_features_in_ == 1
+
+
+def test_a_row_of_one_that_raises():
+    """It is missing."""
+
+    class Closed:
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, place):
+            raise RuntimeError("private")
+
+    numbers = [float(place % 10) for place in range(1_200)]
+    for column in (numbers, [[number] for number in numbers]):
+        assert dt.regression([*column[1:], Closed()], numbers, epsilon=3.0).labels == ("intercept", "x1")
+
+
 def test_a_row_without_end():
     """What says that it has two entries is read no further."""
     rows = [[1.0, 2.0]] * 50 + [Endless()]

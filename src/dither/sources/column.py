@@ -405,10 +405,10 @@ def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
         rows = list(data)
     if not rows:
         return np.zeros(0, dtype=object)
-    columns = _length(rows[0]) if count is None else count
+    columns = row_length(rows[0]) if count is None else count
     read = np.full((len(rows), columns), np.nan, dtype=object)
     for place, row in enumerate(rows):
-        if _length(row) == columns:
+        if row_length(row) == columns:
             with contextlib.suppress(*FAILURES):
                 entries = list(itertools.islice(row, columns))  # type: ignore[call-overload]  # a row
                 for column, entry in enumerate(entries):
@@ -416,7 +416,7 @@ def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
     return read
 
 
-def _length(row: object) -> int:  # anything: an entry of a list
+def row_length(row: object) -> int:  # anything: an entry of a list
     """How many entries a row has (a list, a tuple, an array, a column of a frame); none where it is no row."""
     is_row = hasattr(type(row), "__len__") and hasattr(type(row), "__getitem__")
     if not is_row or isinstance(row, (str, bytes, Mapping)):
