@@ -1,5 +1,6 @@
 """One record decides neither about errors nor about how others are read."""
 
+import datetime
 import itertools
 import pathlib
 import tracemalloc
@@ -68,6 +69,47 @@ def test_the_first_record_of_an_estimator(first):
     rows, y = [first, *([float(place % 10)] for place in range(3_000))], [float(place % 10) for place in range(3_001)]
     assert sklearn.LinearRegression(epsilon=3.0).fit(rows, y).n_features_in_ == 1
     assert sklearn.LinearRegression(bounds=(0, 9), y_bounds=(0, 9), epsilon=3.0).fit(rows, y).n_features_in_ == 1
+
+
+class Town:
+    """Towns with equal names are equal and represented alike; only their texts differ."""
+
+    def __init__(self, name, text):
+        self.name, self.text = name, text
+
+    def __repr__(self):
+        return f"Town({self.name})"
+
+    def __str__(self):
+        if self.text is None:
+            raise RuntimeError("private")
+        return self.text
+
+    def __eq__(self, other):
+        return isinstance(other, Town) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@pytest.mark.parametrize("last", ["here", "only one record", None])
+def test_no_record_writes_what_is_released_of_others(last):
+    """Neither does the last of a category that nobody declared say how it is written, nor does it raise an error."""
+    towns = [Town("here", "here")] * 300 + [Town("here", last)]
+    for noise in ("auto", "gaussian"):
+        assert dt.histogram(towns, noise=noise, epsilon=1.0, delta=1e-6).labels == ("here",)
+    assert dt.mode(towns, epsilon=1.0, delta=1e-6).value == "here"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [True, 3, 0.5, "a", b"a", datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1), np.float32(0.1), 2 + 1j],  # noqa: DTZ001
+    ids=repr,
+)
+def test_plain_records_stay_what_they_are(entry):
+    """In a mode."""
+    value = dt.mode([entry] * 300, epsilon=1.0, delta=1e-6).value
+    assert (type(value), value) == (type(entry), entry)
 
 
 def test_a_row_of_one_that_raises():
