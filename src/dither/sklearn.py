@@ -22,7 +22,8 @@ from dither.kernels.elementary import Floats
 from dither.procedures.space import Space
 from dither.queries import clusters, regression
 from dither.queries.vectors import MeanVector
-from dither.sources.column import as_array, columns_of, count_of, floats_of
+from dither.sources.column import as_array, columns_of, count_of, floats_of, row_length
+from dither.sources.entries import is_missing
 from dither.sources.frames import is_table
 
 try:
@@ -106,9 +107,14 @@ class PrivateEstimator(_Base):
             X = np.asarray(X)
         if isinstance(X, np.ndarray):
             _check_array(X)
-        elif isinstance(X, Sequence) and X and count_of(bounds) is None and not hasattr(X[0], "__len__"):
-            raise ValueError("Expected 2D array, got a list of numbers. Reshape your data: one list for each record")
-        rows = np.column_stack([floats_of(item) for item in columns_of(X, "X", count_of(bounds))])
+        count = count_of(bounds)
+        if isinstance(X, Sequence) and X and count is None and not row_length(X[0]):
+            if isinstance(X[0], (int, float, np.number)) and not is_missing(X[0]):
+                raise ValueError(
+                    "Expected 2D array, got a list of numbers. Reshape your data: one list for each record"
+                )
+            count = 1  # (what is missing says no number of columns, and raises no error)
+        rows = np.column_stack([floats_of(item) for item in columns_of(X, "X", count)])
         named = is_table(X) and not isinstance(X, Mapping)
         validate_data(self, X if named else rows, reset=fitting, skip_check_array=True)
         return rows

@@ -204,6 +204,42 @@ def test_a_schema_is_drafted(described, as_csv):
     assert schema.rows == N
 
 
+@pytest.mark.parametrize("confidence", [0.95, None])
+@pytest.mark.parametrize("present", [0, 1, 30])
+def test_columns_with_next_to_nothing_in_them(present, confidence):
+    """Descriptions that say so and schemas without bounds, never an error.  Quartiles would need noise of 20 sigma."""
+    columns = {
+        "pay": np.array([1.5] * present + [math.nan] * (3_000 - present)),
+        "hired": np.array(["2020-01-01"] * present + ["NaT"] * (3_000 - present), dtype="datetime64[D]"),
+        "any": pd.Series([1.5] * present + [None] * (3_000 - present), dtype=object),
+    }
+    for _ in range(10):
+        described = dt.describe(columns, epsilon=4.0, delta=1e-6, confidence=confidence)
+        assert set(described.schema("x.csv").columns) == set(columns)
+        assert all(name in described.to_html() for name in columns)
+    assert described["pay"].note == described["hired"].note
+    assert described["pay"].declared == dt.Real(None, None)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_schema_of_numbers_beyond_whole_steps(sign):
+    """Whole numbers beyond 2^52 have no grid of whole steps: they are declared as real."""
+    described = dt.describe({"key": np.full(3_000, sign * 2**62)}, epsilon=3.0, delta=1e-6)
+    assert type(described.schema("x.csv").columns["key"]) is dt.Real
+
+
+@pytest.mark.parametrize("name", ["strip", "__getitem__", "encode", "__str__", "isascii"])
+@pytest.mark.parametrize("text", ["12", "2020-01-01", "a"])
+def test_a_text_of_a_class_of_its_own(name, text):
+    """It is read as a plain text or is missing."""
+
+    def fail(self, *_):
+        raise RuntimeError(str.__str__(self))
+
+    odd = type("Odd", (str,), {name: fail})(text)
+    dt.describe({"a": [text] * 2_999 + [odd]}, epsilon=3.0, delta=1e-6)
+
+
 def test_text_json_and_html(described):
     """Every column is in each of them; HTML has pictures with labels and asks nothing of other hosts."""
     payload = json.loads(json.dumps(described.to_dict()))

@@ -141,6 +141,18 @@ def test_pairs_leave_out_records_of_which_either_is_missing(tmp_path):
         assert release.missing == "drop"
 
 
+@pytest.mark.parametrize("ask", [dt.correlation, dt.least_squares])
+@pytest.mark.parametrize("options", [{}, {"nulls": "drop"}, {"confidence": 0.9}])
+def test_pairs_of_which_no_record_is_complete_are_answered(ask, options):
+    """As where a single one is: a neighbour must not raise an error instead."""
+    y = [float(item % 40) for item in range(100)]
+    for known in (0, 1):
+        x = [3.0] * known + [None] * (100 - known)
+        pairs = [list(pair) for pair in zip(y, x, strict=True)]
+        for data in (np.array(pairs, dtype=float), pd.DataFrame({"y": y, "x": x}, dtype=float), pairs):
+            assert np.isfinite(ask(data, bounds=((0, 40), (0, 50)), epsilon=1.0, **options).value).all()
+
+
 @pytest.mark.parametrize(
     ("query", "options"),
     [

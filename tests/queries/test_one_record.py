@@ -1,5 +1,6 @@
 """One record decides neither about errors nor about how others are read."""
 
+import datetime
 import itertools
 import pathlib
 import tracemalloc
@@ -43,6 +44,87 @@ class Endless:
         if place > 100_000:
             raise BaseException("read without end")
         return 1.0
+
+
+FIRST = [None, "n/a", "ab", b"xy", {"a": 1}, {}, [], np.array([]), float("nan")]
+
+
+@pytest.mark.parametrize("first", FIRST, ids=repr)
+def test_the_first_record_of_a_regression(first):
+    """What is missing there is an entry of a column, or with bounds for each column a row that is missing."""
+    column, y = [float(place % 10) for place in range(1_200)], [float(place % 10) for place in range(1_200)]
+    pairs = [[entry, entry % 3] for entry in column]
+    assert len(dt.regression([first, *column[1:]], y, epsilon=3.0).labels) == 2
+    dt.regression([first, *pairs[1:]], y, epsilon=3.0)
+    for rows, labels in ((column, 2), ([[entry] for entry in column], 2), (pairs, 3)):
+        for bounds in ([(0, 9)] * labels, {name: (0, 9) for name in ("x1", "x2", "y") if labels == 3 or name != "x2"}):
+            data = [first, *rows[1:]]
+            assert len(dt.regression(data, y, method="ols", bounds=bounds, epsilon=3.0).value) == labels
+
+
+@pytest.mark.parametrize("first", FIRST, ids=repr)
+def test_the_first_record_of_an_estimator(first):
+    """Without bounds for each column what is missing there says nothing about their number, and raises no error."""
+    sklearn = pytest.importorskip("dither.sklearn")
+    rows, y = [first, *([float(place % 10)] for place in range(3_000))], [float(place % 10) for place in range(3_001)]
+    assert sklearn.LinearRegression(epsilon=3.0).fit(rows, y).n_features_in_ == 1
+    assert sklearn.LinearRegression(bounds=(0, 9), y_bounds=(0, 9), epsilon=3.0).fit(rows, y).n_features_in_ == 1
+
+
+class Town:
+    """Towns with equal names are equal and represented alike; only their texts differ."""
+
+    def __init__(self, name, text):
+        self.name, self.text = name, text
+
+    def __repr__(self):
+        return f"Town({self.name})"
+
+    def __str__(self):
+        if self.text is None:
+            raise RuntimeError("private")
+        return self.text
+
+    def __eq__(self, other):
+        return isinstance(other, Town) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@pytest.mark.parametrize("last", ["here", "only one record", None])
+def test_no_record_writes_what_is_released_of_others(last):
+    """Neither does the last of a category that nobody declared say how it is written, nor does it raise an error."""
+    towns = [Town("here", "here")] * 300 + [Town("here", last)]
+    for noise in ("auto", "gaussian"):
+        assert dt.histogram(towns, noise=noise, epsilon=1.0, delta=1e-6).labels == ("here",)
+    assert dt.mode(towns, epsilon=1.0, delta=1e-6).value == "here"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [True, 3, 0.5, "a", b"a", datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1), np.float32(0.1), 2 + 1j],  # noqa: DTZ001
+    ids=repr,
+)
+def test_plain_records_stay_what_they_are(entry):
+    """In a mode."""
+    value = dt.mode([entry] * 300, epsilon=1.0, delta=1e-6).value
+    assert (type(value), value) == (type(entry), entry)
+
+
+def test_a_row_of_one_that_raises():
+    """It is missing."""
+
+    class Closed:
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, place):
+            raise RuntimeError("private")
+
+    numbers = [float(place % 10) for place in range(1_200)]
+    for column in (numbers, [[number] for number in numbers]):
+        assert dt.regression([*column[1:], Closed()], numbers, epsilon=3.0).labels == ("intercept", "x1")
 
 
 def test_a_row_without_end():

@@ -99,7 +99,7 @@ def _untyped(column: StoredColumn, plan: DescriptionPlan) -> ColumnDescription:
     counted = ColumnDescription(
         column.name, kind, is_paid=True, missing=missing, unreadable=unreadable, releases=(result,)
     )
-    readable = missing.count(plan.records) - (plan.records - unreadable.count(plan.records))
+    readable = max(missing.count(plan.records) - (plan.records - unreadable.count(plan.records)), 0)
     return _summarised(counted, column, kind, plan, readable)
 
 

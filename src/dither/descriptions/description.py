@@ -16,6 +16,7 @@ from dither.errors import InvalidArgument
 from dither.plain import Json, plain
 from dither.privacy import Loss
 from dither.release import Release, formatted
+from dither.sources.grid import MOST_STEPS
 from dither.sources.lines import USUAL, TextLayout
 from dither.sources.schema import Schema
 from dither.sources.schema_file import dump_schema
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 STRETCH = {"2%": 1, "1%": 1, "5%": 2, "10%": 2, "25%": 4}
 """By how many distances from the median to an outer quantile drafted bounds lie beyond it."""
+_UNKNOWN: dict[str, ColumnType] = {
+    "whole": Real(None, None),
+    "real": Real(None, None),
+    "date": Date(datetime.date.min, datetime.date.max),
+}
 MOST_LISTED = 12
 """So many frequent values are printed; JSON has all."""
 _STYLE = """
@@ -105,19 +111,22 @@ class ColumnDescription:
 
     @property
     def declared(self) -> ColumnType | None:
-        """The type that a schema may declare, with bounds that were paid for; None where nothing is known."""
+        """The type that a schema may declare, with bounds that were paid for; None where there is none for it.
+
+        Where too few values are present for bounds, numbers are declared without and dates with those of all calendars.
+        """
         if self.type_name == "boolean":
             return Boolean()
         if self.frequent is not None:
             labels = tuple(label for label in self.frequent.labels or () if label not in ("missing", "other"))
             return Category(labels or None)
         if self.quantiles is None or self.quantiles.value is None:
-            return None
+            return _UNKNOWN.get(self.type_name)
         low, high = _reach(self.quantiles)
         if self.type_name == "date":
             return Date(datetime.date(_year(low), 1, 1), datetime.date(_year(high), 12, 31))
         ends = _rounded_outward(low, high)
-        if self.type_name == "whole":
+        if self.type_name == "whole" and max(*map(abs, ends), ends[1] - ends[0]) <= MOST_STEPS:
             return Integer(int(ends[0]), int(ends[1]))
         return Real(*ends)
 

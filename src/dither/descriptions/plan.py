@@ -7,6 +7,7 @@ values.  What an untyped column does not need is not spent on others: losses are
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -113,7 +114,15 @@ class DescriptionPlan:
         return self._fitted(Histogram(), 1 - PRESENCE, "gaussian")
 
     def quantiles(self, kind: Kind, present: int) -> tuple[Quantiles, Options, Codes, tuple[Fraction, ...]] | None:
-        """Quartiles, and tails where there are records enough beyond them, of so many values; None: too few for any."""
+        """Quartiles, and tails where there are records enough beyond them, of so many values; None: too few for any.
+
+        The number of values was released: that it is too small is a part of the answer, and raises no error.
+        """
+        with contextlib.suppress(InvalidArgument):
+            return self._widest(kind, present) if present > 0 else None
+        return None
+
+    def _widest(self, kind: Kind, present: int) -> tuple[Quantiles, Options, Codes, tuple[Fraction, ...]] | None:
         grids = [Codes(bits, kind != "real") for bits in range(MOST_BITS, LEAST_BITS - 1, -1)]
 
         def asked(shares: tuple[Fraction, ...], codes: Codes) -> tuple[Quantiles, Options]:

@@ -102,7 +102,7 @@ def entry_kind(entry: Scalar) -> Kind | None:
     >>> entry_kind("12"), entry_kind(1.5), entry_kind("2014-05-01"), entry_kind("n/a"), entry_kind(" ")
     ('whole', 'real', 'date', 'text', None)
     """
-    if is_missing(entry) or (isinstance(entry, str) and not entry.strip(SPACES)):
+    if is_missing(entry) or (isinstance(entry, str) and not str.strip(entry, SPACES)):
         return None
     if not isinstance(entry, (bool, np.bool_)):
         number = real(entry)
@@ -112,7 +112,7 @@ def entry_kind(entry: Scalar) -> Kind | None:
 
 
 def _day_numbers(entries: Sequence[Scalar]) -> Floats:
-    result = days([entry[:10] if isinstance(entry, str) else entry for entry in entries])
+    result = days([str.__getitem__(entry, slice(10)) if isinstance(entry, str) else entry for entry in entries])
     return np.array([np.nan if item is None else item.toordinal() - EPOCH for item in result])
 
 

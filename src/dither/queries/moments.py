@@ -22,7 +22,7 @@ from dither.queries.query import Missing, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import Matrix, MatrixShape
 from dither.release import B_co, Released, V_co
-from dither.sources.column import Shape, Table, columns_of, complete_rows, only_columns, read_column
+from dither.sources.column import Shape, Table, columns_of, complete_rows, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
@@ -142,9 +142,8 @@ class _OfMoments(_Pair[V_co, B_co]):
     def table(self, data: Columns, shape: Shape) -> Table:
         if not shape.dropped:
             return super().table(data, shape)
-        columns = complete_rows(columns_of(only_columns(data, self.columns), count=shape.columns))
-        grids = self.grids(shape)
-        return Table([read_column(column, grid) for column, grid in zip(columns, grids, strict=True)])
+        columns = columns_of(only_columns(data, self.columns), count=shape.columns)
+        return Table(complete_rows(columns, self.grids(shape)))
 
     def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
         if not self.drops_with(mechanism):

@@ -6,9 +6,10 @@ facts before anything is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, SupportsFloat, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -25,8 +26,9 @@ from dither.queries.query import Query
 from dither.queries.registry import NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names, grids_between
-from dither.sources.column import Shape, as_array, columns_of, floats_of
-from dither.sources.frames import named_columns
+from dither.sources.column import Shape, as_array, columns_of, count_of, floats_of, row_length
+from dither.sources.entries import FAILURES
+from dither.sources.frames import Scalar, named_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
@@ -174,7 +176,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     def _parts(self, data: ModelData) -> tuple[list[Array], tuple[str, ...], Array]:
         """Features, their names and the response: of a pair (X, y), or of named columns."""
         if isinstance(data, tuple) and len(data) == 2:
-            columns, names = _columns(data[0])
+            columns, names = _columns(data[0], self._bounded_features)
             return columns, names, as_array(data[1], "y")
         named = named_columns(data)
         if named is None:
@@ -183,6 +185,12 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             raise InvalidArgument("target", self.target, "must be the name of a column of the data")
         columns, names = _columns({name: cast("Column", named[name]) for name in self._chosen(tuple(named))})
         return columns, names, as_array(named[self.target], "y")
+
+    @property
+    def _bounded_features(self) -> int | None:
+        """How many columns X has by the bounds; None where they don't say so."""
+        count = len(self.bounds) if isinstance(self.bounds, Mapping) else count_of(self.bounds)
+        return None if count is None else max(count - 1, 1)
 
     def _chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         if self.features is None:
@@ -232,15 +240,28 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         return [RegressionRecords(rows[:, :-1], rows[:, -1])]
 
 
-def _columns(X: Column | Columns) -> tuple[list[Array], tuple[str, ...]]:
-    """The columns of X and their names: public shapes and types only."""
+def _columns(X: Column | Columns, count: int | None = None) -> tuple[list[Array], tuple[str, ...]]:
+    """The columns of X and their names: public shapes and types only.
+
+    count: how many there are in a list.  Without it the first record of a list says whether that is one of rows.
+    """
     named = named_columns(X)
-    flat = named is None and (getattr(X, "ndim", None) == 1 or (isinstance(X, Sequence) and not _nested(X)))
-    columns = [as_array(X, "X")] if flat else [] if named == {} else columns_of(X, "X")
+    columns: list[Array]
+    if named is None and getattr(X, "ndim", None) == 1:
+        columns = [as_array(X, "X")]
+    elif isinstance(X, Sequence) and not isinstance(X, (str, bytes)) and X and (count or row_length(X[0]) or 1) == 1:
+        columns = [as_array([_single(row) for row in X], "X")]
+    else:
+        columns = [] if named == {} else columns_of(X, "X", count)
     if not 1 <= len(columns) <= MOST_FEATURES:
         raise InvalidArgument("X", f"{len(columns)} columns", f"must be from 1 to {MOST_FEATURES} columns")
     return columns, tuple(named or ()) or tuple(f"x{j + 1}" for j in range(len(columns)))
 
 
-def _nested(X: Sequence[Array | Sequence[SupportsFloat | None] | SupportsFloat | None]) -> bool:
-    return len(X) > 0 and hasattr(X[0], "__len__")
+def _single(row: Scalar | Sequence[Scalar]) -> Scalar:
+    """A record of a single column: an entry, or a row with one."""
+    if row_length(row) != 1:
+        return cast("Scalar", row)
+    with contextlib.suppress(*FAILURES):
+        return cast("Sequence[Scalar]", row)[0]
+    return None

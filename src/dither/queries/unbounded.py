@@ -6,6 +6,8 @@ What the answer costs, and how many records it needs at least, is decided from p
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import decimal
 import sys
 from abc import abstractmethod
 from collections import Counter
@@ -51,6 +53,11 @@ MOST_CATEGORIES = 5_000_000
 """Entries of any type are counted one by one: about 400 bytes for each."""
 Category: TypeAlias = tuple[type, str]
 """The type of a record and how it prints."""
+_PLAIN_TYPES = frozenset(
+    {bool, int, float, complex, str, bytes, decimal.Decimal, Fraction, datetime.date, datetime.timedelta}
+    | {np.dtype(code).type for code in np.typecodes["All"] if code not in "SUVO"}
+)
+"""Records of these types are the same where they print alike; of a class made from them they need not be."""
 Chosen: TypeAlias = Any
 """A mechanism; each planner knows which one it is for."""
 Planner: TypeAlias = Callable[[int, Loss, Chosen, bool], plans.ProcedurePlan]
@@ -492,19 +499,27 @@ def entries_listed(data: EntriesData) -> list[CategoryValue]:
 
 
 def _plain_value(value: CategoryValue) -> CategoryValue:
-    """What is shown of a record if its category is: a text where it is no plain value."""
+    """What is shown of a record if its category is: a text where it is no plain value.
+
+    Records of other classes may be equal, or print alike, and still differ: the last of them would be the one shown.
+    """
     if _is_missing(value):
         return "missing"
     if type(value) is float:
         return value + 0.0  # -0.0 is 0.0
     try:
-        hash(value)
+        if type(value) not in _PLAIN_TYPES and not _is_plain_moment(value):
+            return text(value) or "missing"
         repr(value)
-    except TypeError:
-        return text(value) or "missing"
-    except FAILURES:  # (an entry may be of anybody's own class)
+    except FAILURES:  # (an entry may be of anybody's own class, and a number be too long to write)
         return "missing"
     return value
+
+
+def _is_plain_moment(value: CategoryValue) -> bool:
+    """True for moments of Python and pandas without a time zone, which may be of anybody's own class."""
+    known = (datetime.datetime, datetime.time, getattr(sys.modules.get("pandas"), "Timestamp", None))
+    return type(value) in known and cast("datetime.datetime", value).tzinfo is None
 
 
 def _is_missing(value: CategoryValue) -> bool:
@@ -513,6 +528,6 @@ def _is_missing(value: CategoryValue) -> bool:
         return True
     try:
         unlike = value != value
+        return unlike is value or (isinstance(unlike, (bool, np.bool_)) and bool(unlike))
     except FAILURES:  # (what does not even compare with itself; one record must not raise an error)
         return True
-    return unlike is value or (isinstance(unlike, (bool, np.bool_)) and bool(unlike))

@@ -288,7 +288,12 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
     """Clamp and round every record to the grid; missing values become the declared public one, or are left out."""
     array = as_array(data)
     if isinstance(nulls, str) and nulls == LEFT_OUT:
-        return read_column(_present(array), grid) if len(_present(array)) else Column(np.zeros(0, dtype=np.int64), grid)
+        return _on_grid(_present(array), grid)
+    return _on_grid(array, grid, nulls)
+
+
+def _on_grid(array: NDArray[np.generic], grid: Grid, nulls: Number | str | None = None) -> Column:
+    """Numbers as a column; there may be none left."""
     missing = missing_steps(nulls, grid)
     present = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array)
     steps = grid.quantise(present.astype(np.int64) if present.dtype == np.bool_ else present, missing)
@@ -297,10 +302,10 @@ def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None)
     return Column(steps, grid)
 
 
-def complete_rows(columns: Sequence[NDArray[np.generic]]) -> list[NDArray[np.generic]]:
-    """Private: several columns of the same records without those in which any of them is missing."""
+def complete_rows(columns: Sequence[NDArray[np.generic]], grids: Sequence[Grid]) -> list[Column]:
+    """Several columns of the same records without those in which any of them is missing: that may be all of them."""
     known = np.logical_and.reduce([~_is_missing(column) for column in columns])
-    return [np.ma.getdata(column)[known] for column in columns]
+    return [_on_grid(np.ma.getdata(column)[known], grid) for column, grid in zip(columns, grids, strict=True)]
 
 
 def _is_missing(array: NDArray[np.generic]) -> NDArray[np.bool_]:
@@ -400,10 +405,10 @@ def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
         rows = list(data)
     if not rows:
         return np.zeros(0, dtype=object)
-    columns = _length(rows[0]) if count is None else count
+    columns = row_length(rows[0]) if count is None else count
     read = np.full((len(rows), columns), np.nan, dtype=object)
     for place, row in enumerate(rows):
-        if _length(row) == columns:
+        if row_length(row) == columns:
             with contextlib.suppress(*FAILURES):
                 entries = list(itertools.islice(row, columns))  # type: ignore[call-overload]  # a row
                 for column, entry in enumerate(entries):
@@ -411,7 +416,7 @@ def _rows(data: TableLike, count: int | None) -> NDArray[np.object_]:
     return read
 
 
-def _length(row: object) -> int:  # anything: an entry of a list
+def row_length(row: object) -> int:  # anything: an entry of a list
     """How many entries a row has (a list, a tuple, an array, a column of a frame); none where it is no row."""
     is_row = hasattr(type(row), "__len__") and hasattr(type(row), "__getitem__")
     if not is_row or isinstance(row, (str, bytes, Mapping)):

@@ -74,10 +74,11 @@ def text(entry: object) -> str | None:  # anything: an entry of a list
         return None
     try:
         written = entry.decode("utf-8", "replace") if isinstance(entry, bytes) else str(entry)
+        written = str.__str__(written)  # (a text of anybody's own class as a plain one)
         written.encode()  # (half of a surrogate pair has no bytes)
     except FAILURES:
         return None
-    return str(written)
+    return written
 
 
 def truth(entry: object) -> bool | None:  # anything: an entry of a list
