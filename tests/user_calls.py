@@ -409,6 +409,7 @@ def right_fields(entry: QueryEntry) -> dict[str, str]:
 
 SEVERAL = '[dt.Median("pay"), dt.Mean("pay")]'
 MIXED = '[dt.Median("pay"), dt.Quantiles("pay", q=[0.5])]'
+LISTED = '"median(pay), count(*)"'
 STATEMENT = '"SELECT median(pay) FROM data"'
 OF_GRAPHS = {"prior": "dt.ErdosRenyi(0.5)"}
 FORMS: dict[str, tuple[Callable[..., object], list[tuple[dict[str, str], Collection[str]]]]] = {
@@ -433,7 +434,13 @@ FORMS: dict[str, tuple[Callable[..., object], list[tuple[dict[str, str], Collect
     ),
     "session.ask": (
         dt.Session.ask,
-        [({}, ["weights"]), ({"by": '"job"'}, ["weights"]), ({"query": SEVERAL}, []), ({"query": MIXED}, [])],
+        [
+            ({}, ["weights"]),
+            ({"by": '"job"'}, ["weights"]),
+            ({"query": SEVERAL}, []),
+            ({"query": MIXED}, []),
+            ({"query": LISTED}, []),
+        ],
     ),
     "session.quote": (
         dt.Session.quote,
@@ -445,7 +452,13 @@ FORMS: dict[str, tuple[Callable[..., object], list[tuple[dict[str, str], Collect
     ),
     "remote.ask": (
         RemoteSession.ask,
-        [({}, ["weights"]), ({"by": '"job"'}, ["weights"]), ({"query": SEVERAL}, []), ({"query": MIXED}, [])],
+        [
+            ({}, ["weights"]),
+            ({"by": '"job"'}, ["weights"]),
+            ({"query": SEVERAL}, []),
+            ({"query": MIXED}, []),
+            ({"query": LISTED}, []),
+        ],
     ),
     "remote.quote": (
         RemoteSession.quote,

@@ -201,11 +201,11 @@ def test_pipelines_and_folds_fit_private_estimators():
 
 
 def test_without_bounds_the_regression_of_the_library_is_asked():
-    """Block medians, which need no bounds; a method is passed on."""
+    """Medians of blocks, all coefficients at once, which need no bounds; a method is passed on."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(6_000, 1))
     model = ds.LinearRegression(epsilon=50).fit(X, 3 * X[:, 0] + 5)
-    assert model.release_.mechanism == "block_medians"
+    assert model.release_.mechanism == "joint_medians"
     assert model.coef_ == pytest.approx([3.0], abs=0.2)
     with pytest.raises(dt.InvalidArgument, match="delta"):
         ds.LinearRegression(method="robust").fit(X, X[:, 0])

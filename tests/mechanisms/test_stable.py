@@ -307,8 +307,8 @@ def test_gaussian_bins_are_private_and_nearly_sharp(epsilon, delta):
     near = bins.threshold
     pair = {"a": 9 * near, "b": 9 * near + 1}, {"a": 9 * near + 1, "b": 9 * near}
     half = delta / 2 * (1 + 1e-6)
-    assert bins_divergence(bins, *pair, epsilon, gaussian_bin) <= half
-    assert bins_divergence(Quiet(bins.alpha, bins.hidden), *pair, epsilon, gaussian_bin) > half
+    assert bins_divergence(bins, *pair, epsilon) <= half
+    assert bins_divergence(Quiet(bins.alpha, bins.hidden), *pair, epsilon) > half
     assert bins.chance(1) <= half / (1 + 1e-6) < Early(bins.alpha, bins.hidden).chance(1)
 
 

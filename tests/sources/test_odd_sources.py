@@ -141,7 +141,9 @@ def test_errors_of_engines_carry_no_context(engines_of, postgres):
     """A division that fails on a record would quote it in every traceback."""
     table = pa.table({"name": pa.array(["alice", "bob"])})
     for label, engine in engines_of(table).items():
-        query = parse_one("SELECT CAST(name AS INT) FROM t", dialect=engine.dialect)
+        # SQLite casts any text to a number; what it fails on is an absolute value that is none.
+        failing = "ABS(-9223372036854775807 - LENGTH(SUBSTR(name, 1, 1)))" if label == "sqlite" else "CAST(name AS INT)"
+        query = parse_one(f"SELECT {failing} FROM t", dialect=engine.dialect)
         query.set("from_", None)
         wanted = query.from_(engine.table())
         for read in (engine.rows, engine.arrays):

@@ -182,7 +182,7 @@ class RemoteSession:
         return answered[0] if isinstance(query, Query) and by is None else answered
 
     def _called(
-        self, calls: str, *, by: Names | None, where: str | None = None, **options: Given
+        self, calls: str, *, by: Names | None, where: str | None = None, **options: Unpack[RemoteSqlOptions]
     ) -> Release | Releases:
         """Ask a text of calls: a server reads it as the list of a SELECT."""
         if is_select(calls):

@@ -57,6 +57,11 @@ def chosen_among(mechanism: MechanismChoice, noise: NoiseChoice, served: Sequenc
     return known
 
 
+def name_of(mechanism: MechanismChoice) -> str:
+    """The name of a mechanism that was asked for by name or as an object."""
+    return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
+
+
 def named_noise(noise: NoiseChoice, argument: str = "noise") -> Law | None:
     """A law by name, as given, or None for "auto"."""
     if noise is None or noise == "auto":

@@ -46,10 +46,10 @@ class Gaussian(Law):
     norm = "l2"
     why_delta = "needs delta > 0"
 
-    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         """Box-Muller: an inverse error function would take a time that depends on |Z|."""
-        radius = (-2 * bits.uniform(at).log()).sqrt()
-        size = radius * (2 * bits.uniform(at + 1)).cos_pi()
+        radius = (-2 * tape.uniform(at).log()).sqrt()
+        size = radius * (2 * tape.uniform(at + 1)).cos_pi()
         return size if size.is_finite() else None
 
     @property

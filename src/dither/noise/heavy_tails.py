@@ -65,11 +65,11 @@ class HeavyTail(Law):
         """c squared: the place where the density leaves its plateau."""
         return Fraction(1)
 
-    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         inner, root, width = self._constants(ctx.prec)
         for pair in range(at, at + 2 * MOST_TRIALS, 2):
-            sign, upper = bits.signed(pair)
-            lower = _raised(bits.uniform(pair + 1), root)
+            sign, upper = tape.signed(pair)
+            lower = _raised(tape.uniform(pair + 1), root)
             test = _raised(upper, inner) + _raised(lower, inner)
             if test <= 1:
                 ratio = sign * upper / lower * width
@@ -243,9 +243,9 @@ class PowerLaw(HeavyTail):
     def shape(self) -> dict[str, float]:
         return {} if self.p is None else {"p": float(self.p)}
 
-    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         """By inversion: V^{-1/(p-1)} - 1, one uniform and no rejection."""
-        sign, uniform = bits.signed(at)
+        sign, uniform = tape.signed(at)
         size = (-uniform.log() * self._rate(ctx.prec)).expm1()
         return sign * size if size.is_finite() else None
 

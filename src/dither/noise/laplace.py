@@ -31,8 +31,8 @@ class Laplace(Law):
     name = "laplace"
     pure = False
 
-    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
-        sign, uniform = bits.signed(at)
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
+        sign, uniform = tape.signed(at)
         size = -uniform.log()
         return sign * size if size.is_finite() else None
 

@@ -66,7 +66,7 @@ class Law(ABC):
     """The norm in which shifts are measured in more than one dimension."""
 
     @abstractmethod
-    def variate(self, bits: LazyBits, at: int = 0) -> Ball | None:
+    def variate(self, tape: LazyBits, at: int = 0) -> Ball | None:
         """A ball around Z as far as the tape decides it; None if the tape must be extended.
 
         Uses the tape's reals from index ``at`` on.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, Self, Ty
 
 from dither.aliases import older_name
 from dither.errors import DitherError, InvalidArgument, NotApplicable, NotProved
-from dither.mechanisms.choice import prepare
+from dither.mechanisms.choice import name_of, prepare
 from dither.mechanisms.mechanism import Prepared
 from dither.plain import Json, JsonObject, exact_number, plain
 from dither.privacy import Neighbours
@@ -262,8 +262,7 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
 
     def drops_with(self, mechanism: MechanismChoice) -> bool:
         """Whether this query leaves out records without a value: because it says so, or because nothing is said."""
-        name = mechanism if isinstance(mechanism, str) else getattr(mechanism, "name", "")
-        by_default = self.default_drop and self.nulls is None and name not in self.needs_public_count
+        by_default = self.default_drop and self.nulls is None and name_of(mechanism) not in self.needs_public_count
         return by_default or self.drops_nulls
 
     def settled(self, mechanism: MechanismChoice) -> Self:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dither.errors import InvalidArgument, InvalidText
+from dither.errors import InvalidArgument, InvalidText, NotApplicable
 from dither.queries.query import Query
 from dither.queries.registry import QueryEntry, SourceType, Sql, entries
 from dither.sql.calls import STAR, Argument, Call, ColumnName, Field, Given, Scope
@@ -110,7 +110,7 @@ def query_of(call: Call, scope: Scope, given: Mapping[str, Field] | None = None)
         return query
     except InvalidText:
         raise
-    except InvalidArgument as error:
+    except (InvalidArgument, NotApplicable) as error:
         reason = str(error).removesuffix(_CHARGED)
         known = named.get(error.argument)
         problem = call.problem(reason) if known is None else call.problem_with(known, reason)

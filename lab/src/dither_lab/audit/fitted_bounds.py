@@ -100,8 +100,8 @@ def _clamped(effort: Effort) -> Evidence:
     """Within all brackets, what one record moves is at most the sensitivity that noise is fitted to."""
     size, cases = effort.of(3, 4), 0
     brackets = [Bracket.of(centre, below, above) for centre, below, above in product((0.0, 2.5), *_ends())]
-    # Means of a private number of records are audited as filtered means; variances of one are refused.
-    relations = {Mean(): (False,), Sum(): (False, True), Variance(): (False,)}
+    # Means of a private number of records are audited as filtered means.
+    relations = {Mean(): (False,), Sum(): (False, True), Variance(): (False, True)}
     for bracket, (query, asked) in product(brackets, relations.items()):
         for private in asked:
             neighbours = Neighbours.ADD_REMOVE if private else Neighbours.CHANGE_ONE

@@ -24,7 +24,7 @@ from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
 from dither_lab.audit.fitted_bounds import fitted_bounds_checks
 from dither_lab.audit.joint_medians import joint_median_checks
 from dither_lab.audit.own_cascades import cascade_checks
-from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, gaussian_bin, plan_law
+from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 from dither_lab.audit.robust_cells import robust_cell_checks
 
 QUARTILES = (Fraction(1, 4), Fraction(3, 4))
@@ -204,7 +204,7 @@ def gaussian_bins_delta(bins: GaussianBins, epsilon: float) -> float:
         ({"a": near, "b": near + 1}, {"a": near + 1, "b": near}),
         ({"a": 2 * near, "b": 1}, {"a": 2 * near + 1, "b": 0}),
     ]
-    return max(bins_divergence(bins, x, y, epsilon, gaussian_bin) for x, y in (*pairs, *(pair[::-1] for pair in pairs)))
+    return max(bins_divergence(bins, x, y, epsilon) for x, y in (*pairs, *(pair[::-1] for pair in pairs)))
 
 
 def _leads(effort: Effort) -> Evidence:  # noqa: ARG001

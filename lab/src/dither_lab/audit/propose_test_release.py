@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -189,14 +189,15 @@ def _(scale: CoarseScale, data: Ordered) -> list[tuple[Any, float]]:
     return results
 
 
-BinLaw: TypeAlias = Callable[["StableBins | GaussianBins", int], dict[int | None, float]]
-"""The law of what is released of one bin, by its count: a noisy count, or None where it is hidden."""
+@singledispatch
+def bin_law(bins: Any, count: int) -> dict[int | None, float]:  # noqa: ARG001
+    """The law of what is released of one bin with so many records: a noisy count, or None where it is hidden."""
+    raise TypeError(f"no exact law of {bins!r}")
 
 
-def laplace_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None, float]:
+@bin_law.register
+def laplace_bin(bins: StableBins, count: int) -> dict[int | None, float]:
     """Integer Laplace noise, cut at a threshold."""
-    if not isinstance(bins, StableBins):
-        raise TypeError(bins)
     rate, top = float(bins.rate), bins.threshold
     mass = math.tanh(rate / 2.0)
     last = max(count, top) + math.ceil(12.0 / rate)
@@ -206,10 +207,9 @@ def laplace_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None,
     return released
 
 
-def gaussian_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None, float]:
+@bin_law.register
+def gaussian_bin(bins: GaussianBins, count: int) -> dict[int | None, float]:
     """Gaussian noise, rounded and cut at a threshold."""
-    if not isinstance(bins, GaussianBins):
-        raise TypeError(bins)
     scale, top = float(bins.scale) * math.sqrt(2.0), bins.threshold
 
     def beyond(edge: float) -> float:
@@ -223,21 +223,17 @@ def gaussian_bin(bins: StableBins | GaussianBins, count: int) -> dict[int | None
 
 
 def bins_divergence(
-    bins: StableBins | GaussianBins,
-    here: dict[Any, int],
-    there: dict[Any, int],
-    epsilon: float,
-    law_of: BinLaw = laplace_bin,
+    bins: StableBins | GaussianBins, here: dict[Any, int], there: dict[Any, int], epsilon: float
 ) -> float:
     """The divergence of two stable histograms, by going through all joint outcomes; for few bins and short tails."""
     law, other = ({(): 1.0}, {(): 1.0})
     for key in sorted(set(here) | set(there)):
-        law, other = (_joint(item, bins, side.get(key, 0), law_of) for item, side in ((law, here), (other, there)))
+        law, other = (_joint(item, bins, side.get(key, 0)) for item, side in ((law, here), (other, there)))
     growth = math.exp(epsilon)
     return sum(max(p - growth * other.get(outcome, 0.0), 0.0) for outcome, p in law.items())
 
 
-def _joint(law: dict[Any, float], bins: StableBins | GaussianBins, count: int, law_of: BinLaw) -> dict[Any, float]:
+def _joint(law: dict[Any, float], bins: StableBins | GaussianBins, count: int) -> dict[Any, float]:
     if count == 0:
         return {(*outcome, None): p for outcome, p in law.items()}
-    return {(*outcome, k): p * q for outcome, p in law.items() for k, q in law_of(bins, count).items()}
+    return {(*outcome, k): p * q for outcome, p in law.items() for k, q in bin_law(bins, count).items()}

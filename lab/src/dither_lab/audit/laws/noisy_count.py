@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
-from dither.mechanisms.noisy_count import NoisyCountMean
 from dither.numbers import precision
 from dither.privacy import Neighbours
 from dither.queries.totals import Mean
@@ -71,6 +71,24 @@ class Quotient(Distribution):
         return result
 
 
+@dataclass(frozen=True)
+class FewRecords:
+    """What is read of the answer for few records."""
+
+    scale: Fraction
+
+
+@dataclass(frozen=True)
+class CountedMean(Prepared[D]):
+    """What is read of a mechanism: its public parameters."""
+
+    count_epsilon: Fraction
+    answer_epsilon: Fraction
+    shares: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    few: FewRecords
+
+
 @output_law("noisy_count")
 class NoisyCountLaw(IndependentLaw):
     """Integer Laplace noise on the count, then one of several draws (docs/proofs/filtered.md, section 6)."""
@@ -83,19 +101,19 @@ class NoisyCountLaw(IndependentLaw):
         records = data.values.tolist()  # type: ignore[attr-defined]
         return sum(2 * record - sum(records_grid(facts.statistic).ends) for record in records), len(records)
 
-    def scales(self, prepared: NoisyCountMean[D], facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
+    def scales(self, prepared: CountedMean[D], facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
         """Of the first count, and of the doubled sum and the count of few records."""
         low, high = records_grid(facts.statistic).ends
         rows = facts.statistic.rows_per_person
         second = 2 * rows / prepared.answer_epsilon
         return rows / prepared.count_epsilon, second * (high - low), second
 
-    def branches(self, prepared: NoisyCountMean[D]) -> list[tuple[int | None, float, float]]:
+    def branches(self, prepared: CountedMean[D]) -> list[tuple[int | None, float, float]]:
         """(the answer's epsilon over beta, None for few records; from which noisy count on; up to which)."""
         edges = [-math.inf, *prepared.thresholds, math.inf]
         return list(zip((None, *prepared.shares), edges, edges[1:], strict=False))
 
-    def outputs(self, prepared: NoisyCountMean[D], facts: Facts[D], data: D) -> Outputs:
+    def outputs(self, prepared: CountedMean[D], facts: Facts[D], data: D) -> Outputs:
         low, high = facts.statistic.answers.ends
         total, count = self.sum_and_count(facts, data)
         first, sums, second = self.scales(prepared, facts)
@@ -109,12 +127,12 @@ class NoisyCountLaw(IndependentLaw):
                 parts.append((chance, _LADDER.distribution(self.drawn(prepared, share), facts, data)))
         return Outputs((facts.value(data),), (MixtureLaw(parts),))
 
-    def drawn(self, prepared: NoisyCountMean[D], share: int) -> LadderRate:
+    def drawn(self, prepared: CountedMean[D], share: int) -> LadderRate:
         """The public parameters of one draw along the ladder."""
         beta = prepared.answer_epsilon / share
         return LadderRate(prepared.answer_epsilon - beta, beta)
 
-    def worst_pair(self, prepared: NoisyCountMean[D], facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
+    def worst_pair(self, prepared: CountedMean[D], facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
         """Over all that is released: the first count, then the answer along the ladder, or the sum and the count."""
         best, most = (-math.inf, pairs[0]), -math.inf
         for pair in pairs:
@@ -123,7 +141,7 @@ class NoisyCountLaw(IndependentLaw):
             best = max(best, (least, pair), key=lambda result: result[0])
         return best[0], float_bound(most, prepared.loss.epsilon), best[1]
 
-    def shown(self, prepared: NoisyCountMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
+    def shown(self, prepared: CountedMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
         """Bounds on the greatest log-ratio of one pair."""
         here, there = (self.sum_and_count(facts, data) for data in pair)
         first, sums, second = self.scales(prepared, facts)
@@ -141,14 +159,14 @@ class NoisyCountLaw(IndependentLaw):
             results.append((counted + lower, counted + upper))
         return max(lower for lower, _ in results), max(upper for _, upper in results)
 
-    def weakened(self, prepared: NoisyCountMean[D], factor: Fraction) -> Prepared[D]:
+    def weakened(self, prepared: CountedMean[D], factor: Fraction) -> Prepared[D]:
         return replace(
             prepared,
             count_epsilon=prepared.count_epsilon / factor,
             answer_epsilon=prepared.answer_epsilon / factor,
         )
 
-    def mutants(self, prepare: Callable[[Universe], NoisyCountMean]) -> Iterator[Mutant]:
+    def mutants(self, prepare: Callable[[Universe], CountedMean[Any]]) -> Iterator[Mutant]:
         relation = Neighbours.ADD_REMOVE_CHANGE
         universe = selection_universe(Mean(bounds=(0, 4)), (0, 1, 4), 3, relation)
         people = selection_universe(Mean(bounds=(0, 4)), (0, 4), 3, relation, 2)
@@ -181,14 +199,14 @@ class BrokenCountLaw(NoisyCountLaw):
 
     mistake: str
 
-    def mutants(self, prepare: Callable[[Universe], NoisyCountMean]) -> Iterator[Mutant]:  # noqa: ARG002
+    def mutants(self, prepare: Callable[[Universe], CountedMean[Any]]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())
 
     @abstractmethod
-    def broken(self, prepared: NoisyCountMean[D]) -> NoisyCountMean[D]:
+    def broken(self, prepared: CountedMean[D]) -> CountedMean[D]:
         """The mechanism with its mistake, by its own draws and its own law."""
 
-    def imitated(self, honest: NoisyCountMean[D]) -> Prepared:
+    def imitated(self, honest: CountedMean[D]) -> Prepared:
         """Draws with the mistake, under the honest claim."""
         mutant = self.broken(honest)
         return imitation(honest, mutant.run, mutant.error_laws)
@@ -199,10 +217,10 @@ class FreeCount(BrokenCountLaw):
 
     mistake = "a count for nothing"
 
-    def broken(self, prepared: NoisyCountMean[D]) -> NoisyCountMean[D]:
+    def broken(self, prepared: CountedMean[D]) -> CountedMean[D]:
         return replace(prepared, answer_epsilon=prepared.answer_epsilon + prepared.count_epsilon)
 
-    def shown(self, prepared: NoisyCountMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
+    def shown(self, prepared: CountedMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
         return super().shown(self.broken(prepared), facts, pair)
 
 
@@ -211,12 +229,12 @@ class SpentTwice(BrokenCountLaw):
 
     mistake = "a sum and a count that spend the whole loss each"
 
-    def broken(self, prepared: NoisyCountMean[D]) -> NoisyCountMean[D]:
+    def broken(self, prepared: CountedMean[D]) -> CountedMean[D]:
         mutant = replace(prepared)
         object.__setattr__(mutant, "few", replace(prepared.few, scale=prepared.few.scale / 2))
         return mutant
 
-    def scales(self, prepared: NoisyCountMean[D], facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
+    def scales(self, prepared: CountedMean[D], facts: Facts[D]) -> tuple[Fraction, Fraction, Fraction]:
         first, sums, second = super().scales(prepared, facts)
         return first, sums / 2, second / 2
 

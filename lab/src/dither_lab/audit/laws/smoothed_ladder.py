@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
-from dither.mechanisms.smoothed_ladder import SmoothedLadderDraw
 from dither.numbers import Ball, ball, precision, upper_float
 from dither.queries.order import Minimum
 from dither.queries.smallest import ChainSum
@@ -108,8 +107,13 @@ class LadderRate:
     beta: Fraction
 
 
-Drawn: TypeAlias = SmoothedLadderDraw[D] | LadderRate
-"""What says how fast densities fall and how smooth the ladder is."""
+class DrawnAlongLadder(Protocol):
+    """What is read of a draw: how fast its density falls and how smooth its ladder is."""
+
+    @property
+    def rate(self) -> Fraction: ...
+    @property
+    def beta(self) -> Fraction: ...
 
 
 def densities_apart(here: Stairs, there: Stairs, rate: Fraction) -> tuple[float, float]:
@@ -134,7 +138,7 @@ class SmoothedLadderLaw(IndependentLaw):
         settled = max(facts.settled(data), 1)
         return [max(Fraction(sensitivity), least) for sensitivity in facts.sensitivities(data, settled)], widest
 
-    def stairs(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Stairs:
+    def stairs(self, prepared: DrawnAlongLadder, facts: Facts[D], data: D) -> Stairs:
         """The smoothed rungs, by their definition."""
         result, widest = self.rungs(facts, data)
         every = [ball(sensitivity) for sensitivity in (*result, widest)]
@@ -149,7 +153,7 @@ class SmoothedLadderLaw(IndependentLaw):
             widths.append(width)
         return Stairs(facts.value(data), widths, ball(widest))
 
-    def distribution(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Distribution:
+    def distribution(self, prepared: DrawnAlongLadder, facts: Facts[D], data: D) -> Distribution:
         """Of the answer."""
         grid = facts.statistic.answers
         with precision(BITS):
@@ -221,7 +225,7 @@ class WholeRungs(_BrokenLaw):
 
     mistake = "smoothed rungs rounded to whole numbers"
 
-    def distribution(self, prepared: Drawn[D], facts: Facts[D], data: D) -> ListedDistribution:
+    def distribution(self, prepared: DrawnAlongLadder, facts: Facts[D], data: D) -> ListedDistribution:
         low, high = facts.statistic.answers.ends
         with precision(BITS):
             widths, widest = self.stairs(prepared, facts, data).floats()
@@ -266,7 +270,7 @@ class Renormalised(_BrokenLaw):
         rooms = np.array([line.value - low, high - line.value], dtype=float)
         return 1.0 - float(line.tail(rooms).sum()) / 2.0, line
 
-    def distribution(self, prepared: Drawn[D], facts: Facts[D], data: D) -> ListedDistribution:
+    def distribution(self, prepared: DrawnAlongLadder, facts: Facts[D], data: D) -> ListedDistribution:
         low, high = facts.statistic.answers.ends
         inside, line = self._inside(prepared, facts, data)
         free = replace(line, low=None, high=None)
@@ -315,7 +319,7 @@ class ShortWindow(_BrokenLaw):
 
     mistake = "a maximum over a window of rungs"
 
-    def stairs(self, prepared: Drawn[D], facts: Facts[D], data: D) -> Stairs:
+    def stairs(self, prepared: DrawnAlongLadder, facts: Facts[D], data: D) -> Stairs:
         result, widest = self.rungs(facts, data)
         every = [ball(sensitivity) for sensitivity in (*result, widest)]
         fall = (-ball(prepared.beta)).exp()

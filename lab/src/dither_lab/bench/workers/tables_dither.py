@@ -9,7 +9,7 @@ import dither as dt
 from dither.queries.query import Query
 
 
-class Question(TypedDict):
+class PrivateTableOptions(TypedDict):
     """What is asked."""
 
     rows: int
@@ -18,7 +18,7 @@ class Question(TypedDict):
     by: str | None
 
 
-class Table(TypedDict):
+class PrivateTableFile(TypedDict):
     """Where the table is."""
 
     path: str
@@ -28,7 +28,7 @@ SHARES = [0.1, 0.25, 0.5, 0.75, 0.9]
 STATEMENT = "SELECT median(pay), mean(pay), sum(pay), maximum(pay), quantile(pay, 0.9), count(*) FROM pay GROUP BY team"
 
 
-def _asked(options: Question, data: Table, query: Query) -> Callable[[], None]:
+def _asked(options: PrivateTableOptions, data: PrivateTableFile, query: Query) -> Callable[[], None]:
     columns = {"pay": dt.Real(0, 600_000), "job": dt.Integer(0, options["groups"] - 1)}
     session = dt.open(data["path"], columns=columns, rows=options["rows"], budget=dt.Budget(1e6))
 
@@ -38,42 +38,42 @@ def _asked(options: Question, data: Table, query: Query) -> Callable[[], None]:
     return work
 
 
-def median(options: Question, data: Table) -> Callable[[], None]:
+def median(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows, or of every group."""
     return _asked(options, data, dt.Median("pay"))
 
 
-def csv_median(options: Question, data: Table) -> Callable[[], None]:
+def csv_median(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows of a CSV file."""
     return median(options, data)
 
 
-def mean(options: Question, data: Table) -> Callable[[], None]:
+def mean(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Mean("pay"))
 
 
-def variance(options: Question, data: Table) -> Callable[[], None]:
+def variance(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Variance("pay"))
 
 
-def maximum(options: Question, data: Table) -> Callable[[], None]:
+def maximum(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Maximum("pay"))
 
 
-def trimmed_mean(options: Question, data: Table) -> Callable[[], None]:
+def trimmed_mean(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.TrimmedMean("pay", trim=0.1))
 
 
-def quantiles(options: Question, data: Table) -> Callable[[], None]:
+def quantiles(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Five of all rows."""
     return _asked(options, data, dt.Quantiles("pay", q=SHARES))
 
 
-def statement(options: Question, data: Table) -> Callable[[], None]:
+def statement(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Six statistics by twenty groups."""
     columns = {"pay": dt.Real(0, 600_000), "team": dt.Integer(0, 19)}
     session = dt.open(data["path"], columns=columns, rows=options["rows"], name="pay", budget=dt.Budget(1e6))

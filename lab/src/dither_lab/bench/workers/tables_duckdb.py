@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypedDict
 
 
-class Question(TypedDict):
+class PlainTableOptions(TypedDict):
     """What is asked."""
 
     rows: int
@@ -15,13 +15,13 @@ class Question(TypedDict):
     by: str | None
 
 
-class Table(TypedDict):
+class PlainTableFile(TypedDict):
     """Where the table is."""
 
     path: str
 
 
-def median(options: Question, data: Table) -> Callable[[], None]:
+def median(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Of all rows, or of every group."""
     import duckdb
 
@@ -39,7 +39,7 @@ CLAMPED = "greatest(0, least(pay, 600000)) AS x, *"
 STATISTICS = ("quantile_disc(x, 0.5)", "avg(x)", "sum(x)", "max(x)", "quantile_disc(x, 0.9)", "count(*)")
 
 
-def _asked(data: Table, *aggregates: str, by: str | None = None) -> Callable[[], None]:
+def _asked(data: PlainTableFile, *aggregates: str, by: str | None = None) -> Callable[[], None]:
     """Plain statements, one after the other."""
     import duckdb
 
@@ -54,36 +54,36 @@ def _asked(data: Table, *aggregates: str, by: str | None = None) -> Callable[[],
     return work
 
 
-def mean(options: Question, data: Table) -> Callable[[], None]:
+def mean(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "avg(x)")
 
 
-def variance(options: Question, data: Table) -> Callable[[], None]:
+def variance(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "var_pop(x)")
 
 
-def maximum(options: Question, data: Table) -> Callable[[], None]:
+def maximum(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "max(x)")
 
 
-def trimmed_mean(options: Question, data: Table) -> Callable[[], None]:
+def trimmed_mean(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """The plain mean: DuckDB has no trimmed one."""
     return _asked(data, "avg(x)")
 
 
-def quantiles(options: Question, data: Table) -> Callable[[], None]:
+def quantiles(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Five of all rows."""
     return _asked(data, "quantile_disc(x, [0.1, 0.25, 0.5, 0.75, 0.9])")
 
 
-def statement(options: Question, data: Table) -> Callable[[], None]:
+def statement(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Six plain statements, one after the other."""
     return _asked(data, *STATISTICS, by="team")
 
 
-def csv_median(options: Question, data: Table) -> Callable[[], None]:
+def csv_median(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Of all rows of a CSV file."""
     return _asked(data, "quantile_disc(x, 0.5)")
