@@ -64,7 +64,7 @@ def typical_noise(query: Any, graph: Any, epsilon: float, mechanism: str) -> flo
     records = query.read(graph, shape)
     _, prepared = prepare(statistic, epsilon=epsilon, mechanism=mechanism)
     fitted = mechanism == "smooth"
-    scale = statistic.ladder(records).smooth(prepared.point.beta) if fitted else statistic.cap
+    scale = statistic.ladder(records).smooth(prepared.point.beta) if fitted else statistic.global_sensitivity
     error = float(scale / prepared.point.alpha) * prepared.point.law.typical
     return rounded(min(error / statistic.value(records), 1e6))
 

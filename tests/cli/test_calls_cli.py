@@ -124,11 +124,23 @@ def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
 @pytest.mark.parametrize("file", ["people.csv", "people.parquet"])
 @pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
 def test_every_query_is_asked_of_a_file(folder, name, file):
-    """Bounds are given apart, where the query takes them."""
+    """Bounds are given apart, where the query takes them without more being said."""
     entry = entries()[name]
-    bounds = ("--bounds", 0, 10) if "bounds" in (*entry.settable, *entry.declared) else ()
+    takes_bounds = name != "regression" and "bounds" in (*entry.settable, *entry.declared)
+    bounds = ("--bounds", 0, 10) if takes_bounds else ()
     release = payload("ask", folder / file, called(name), *bounds, "--epsilon", 400, "--delta", "1e-3")
     assert not release["refused"]
+
+
+def test_least_squares_of_a_file_has_bounds_and_other_regressions_do_not(folder):
+    """They are those of ``method => 'ols'``; an error of the other methods names it."""
+    words = ("--bounds", 0, 10, "--bounds", 0, 10, "--bounds", 0, 60, "--epsilon", 400, "--delta", "1e-3")
+    call = "regression(y, a, \"b b\", method => 'ols')"
+    release = payload("ask", folder / "people.csv", call, *words)
+    assert release["value"][1:] == pytest.approx([3, 2], abs=0.5)
+    done = run("ask", folder / "people.csv", called("regression"), *words)
+    assert done.exit_code == 2
+    assert 'bounds=[(0, 10), (0, 10), (0, 60)]: no other method has any; applicable here: method="ols"' in done.output
 
 
 def test_bounds_of_several_columns(folder):

@@ -18,7 +18,7 @@ from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable import Stable, lead_margin, stable_choice
 from dither.mechanisms.stable_bins import GaussianBins, StableBins
-from dither.numbers import exact
+from dither.numbers import ball, exact, precision
 from dither.privacy import Loss
 from dither.queries.order import Median
 from dither.queries.spread import IQR
@@ -310,6 +310,16 @@ def test_gaussian_bins_are_private_and_nearly_sharp(epsilon, delta):
     assert bins_divergence(bins, *pair, epsilon) <= half
     assert bins_divergence(Quiet(bins.alpha, bins.hidden), *pair, epsilon) > half
     assert bins.chance(1) <= half / (1 + 1e-6) < Early(bins.alpha, bins.hidden).chance(1)
+
+
+def test_a_threshold_for_half_of_the_least_float():
+    """The tail beyond the threshold is as small as was asked, and not far smaller."""
+    hidden = Fraction(5e-324) / 2
+    bins = GaussianBins(Fraction(1), hidden)
+    with precision(128):
+        units = [(ball(bins.threshold - less) - ball(Fraction(3, 2))) / ball(bins.scale) for less in (0, 2)]
+        least, more = ((item / ball(2).sqrt()).erfc() / 2 for item in units)
+        assert least <= ball(hidden) < more
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 5.0, 20.0])

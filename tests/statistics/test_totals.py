@@ -211,7 +211,7 @@ def test_gaussian_noise_is_chosen_where_it_is_smaller():
         (lambda: dt.trimmed_mean([1.0], trim=-0.1, bounds=(0, 1), epsilon=1), "trim"),
         (lambda: dt.iqr([1.0, 2.0], low=0.8, high=0.2, bounds=(0, 1), epsilon=1), "low"),
         (lambda: dt.variance([1.0], ddof=2, bounds=(0, 1), epsilon=1), "ddof"),
-        (lambda: dt.variance([1.0], ddof=1, bounds=(0, 1), epsilon=1), "ddof"),
+        (lambda: dt.variance([1.0], ddof=1, bounds=(0, 1), nulls="lower", epsilon=1), "ddof"),
         (lambda: dt.quantiles([1.0], q=[0.5, 0.2], bounds=(0, 1), epsilon=1), "^q must "),
         (lambda: dt.quantiles([1.0], q=[], bounds=(0, 1), epsilon=1), "^q must "),
         (lambda: dt.quantiles([1.0], q=0.5, bounds=(0, 1), epsilon=1), "^q must "),

@@ -6,6 +6,7 @@ Never touches an empty bin: it takes the keys that occur and their counts, from 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -145,10 +146,11 @@ class GaussianBins:
 
     def _reach(self, tail: Fraction) -> Fraction:
         """A distance that Gaussian noise exceeds on one side with at most this probability."""
-        units = Fraction(-NormalDist().inv_cdf(min(float(tail), 0.5)))
+        units = Fraction(-NormalDist().inv_cdf(min(max(float(tail), sys.float_info.min), 0.5)))
+        step = max(units, Fraction(1)) / 2**30
         with precision(128):
             while not (ball(units) / ball(2).sqrt()).erfc() / 2 <= ball(tail):
-                units += max(units, Fraction(1)) / 2**30
+                units, step = units + step, 2 * step
         return units * self.scale
 
     def chance(self, count: int) -> float:

@@ -21,6 +21,7 @@ from dither.procedures.private_pass import WHOLE, Components, PrivatePass
 from dither.sources.grid import Grid
 from dither_lab.audit.answer_spaces import point_checks
 from dither_lab.audit.checks import Check, Effort, Evidence, least_epsilon
+from dither_lab.audit.described import description_checks
 from dither_lab.audit.fitted_bounds import fitted_bounds_checks
 from dither_lab.audit.joint_medians import joint_median_checks
 from dither_lab.audit.own_cascades import cascade_checks
@@ -100,6 +101,7 @@ def procedure_checks() -> Iterator[Check]:
         )
     yield from robust_cell_checks()
     yield from fitted_bounds_checks()
+    yield from description_checks()
     yield from joint_median_checks()
     yield Check(
         "regression",

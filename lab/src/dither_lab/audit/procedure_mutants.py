@@ -12,6 +12,7 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.plans import RangePlan, RangeProposal
 from dither.procedures.unbounded import CoarseScale
 from dither_lab.audit.checks import Check, Effort, Evidence
+from dither_lab.audit.described import in_descriptions
 from dither_lab.audit.fitted_bounds import in_fitted_bounds
 from dither_lab.audit.joint_medians import in_joint_medians
 from dither_lab.audit.own_cascades import in_cascades
@@ -68,6 +69,7 @@ def in_procedures() -> Iterator[Check]:
     yield from in_cascades()
     yield from in_robust_cells()
     yield from in_fitted_bounds()
+    yield from in_descriptions()
     yield from in_joint_medians()
 
 
