@@ -219,11 +219,11 @@ def _counted(
         query = exp.select("*").from_(exp.union(*passes, distinct=False).subquery("passes"))
     else:
         if len(sets) > 1:
-            place = exp.case()
-            for number, code in zip(keyed, codes, strict=True):
-                inside = exp.EQ(this=exp.Grouping(expressions=[code.copy()]), expression=literal(0))
-                place = place.when(inside, literal(number))
-            query = query.select(exp.alias_(exp.cast(place.else_(literal(_TOTALS)), "bigint"), "p"))
+            placed_by = exp.case()
+            for number, key in zip(keyed, codes, strict=True):
+                inside = exp.EQ(this=exp.Grouping(expressions=[key.copy()]), expression=literal(0))
+                placed_by = placed_by.when(inside, literal(number))
+            query = query.select(exp.alias_(exp.cast(placed_by.else_(literal(_TOTALS)), "bigint"), "p"))
         if codes:
             placed = codes[0] if len(sets) == 1 else exp.Coalesce(this=codes[0], expressions=[*codes[1:], literal(0)])
             query = query.select(exp.alias_(placed.copy(), "c"))
