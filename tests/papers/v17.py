@@ -285,7 +285,8 @@ len(release.labels), (high - low) / 2""",
         number=102,
         place="Table 2.1, points and thresholds",
         title="the same for points and thresholds",
-        call="""release = dt.counting_queries(x, family=family, edges=edges, mechanism="worst_case", epsilon=1.0)
+        call="""how = {"mechanism": "worst_case", "epsilon": 1.0}
+release = dt.counting_queries(x, family=family, edges=edges, nulls="lower", **how)
 low, high = release.interval[3]
 len(release.labels), (high - low) / 2""",
         given={"x": list(range(8)) * 200, "family": "points", "edges": list(range(9))},
