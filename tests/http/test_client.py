@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 from types import SimpleNamespace
 
@@ -22,6 +23,11 @@ from dither.interfaces.http.bodies import parse
 from dither.plain import plain
 from dither.queries.wire import from_json, served, to_json
 from dither.sources.schema_file import load_schema
+
+
+def sleeping(sleep):
+    """The clock of the client alone: other threads of this process go on sleeping as they do."""
+    return SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +274,7 @@ def test_objects_are_named_where_a_server_is_asked(option, given):
 
 def test_nobody_there(monkeypatch):
     """A clear error, after some patience."""
-    monkeypatch.setattr("dither.interfaces.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("dither.interfaces.client.time", sleeping(lambda _: None))
     with pytest.raises(ServerUnreachable, match="request_id"):
         RemoteSession("http://127.0.0.1:9", token="x", dataset="pay").ask(dt.Median("pay"), epsilon=1)
 
@@ -372,7 +378,7 @@ def test_histories_have_rising_numbers(numbers):
 def test_a_job_that_never_ends_is_given_up(ready_in, monkeypatch):
     """After a public time; pauses between two looks are neither very short nor very long."""
     pauses = []
-    monkeypatch.setattr("dither.interfaces.client.time.sleep", pauses.append)
+    monkeypatch.setattr("dither.interfaces.client.time", sleeping(pauses.append))
     monkeypatch.setattr("dither.interfaces.client.LONGEST_WAIT", 9_000.0)
     with pytest.raises(ServerUnreachable, match=r"no answer after 9000 seconds, the longest .* same request_id"):
         said(RUNNING | {"ready_in": ready_in}).ask(dt.Count(), epsilon=1)
@@ -404,7 +410,7 @@ def test_when_a_busy_server_is_asked_again(given, seconds, monkeypatch):
     def refuse(*_, **__):
         raise urllib.error.HTTPError("http://curator.example", 503, "busy", headers, io.BytesIO(b"{}"))
 
-    monkeypatch.setattr("dither.interfaces.client.time.sleep", pauses.append)
+    monkeypatch.setattr("dither.interfaces.client.time", sleeping(pauses.append))
     session = said({})
     session._opener = SimpleNamespace(open=refuse)
     with pytest.raises(ServerRefused, match="status 503"):
@@ -427,7 +433,7 @@ def test_invalid_arguments_of_servers_have_all_fields(detail, argument):
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"epsilon": NaN}', b'{"a": 1, "a": 2}', b"[" * 10_000])
 def test_answers_that_are_no_json_are_no_answers(text, monkeypatch):
     """Sent again, and then given up."""
-    monkeypatch.setattr("dither.interfaces.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("dither.interfaces.client.time", sleeping(lambda _: None))
     with pytest.raises(ServerUnreachable):
         answering(text).ask(dt.Count(), epsilon=1)
 

@@ -84,14 +84,16 @@ def measured(query, schema, make, draws, **options):
 def test_quoted_errors_are_within_a_factor_two_of_measured_ones(query, schema, options, source):
     """Errors are about exponential, independent: the mean of 170 is below half of its expectation with probability
     e^{-170 (ln 2 - 1/2)}, and 4e-10 even if quotes are 15% high; bounds of 95% hold less than 80% of 170 errors with
-    probability below 1e-10."""
+    probability below 1e-10.  Two in three errors of a sample with ties are 0, and the mean of n has a relative standard
+    deviation of 1.9/sqrt(n): half of it is six of these away for n = 600."""
     prior, make = SOURCES[source]
     quote = dt.quote(query, schema, prior=prior, rows=ROWS, **options)
-    errors = measured(query, schema, make, trials(170, 1000), **{**options, "mechanism": quote.mechanism})
+    draws = trials(600, 1000) if source == "public sample" else trials(170, 1000)
+    errors = measured(query, schema, make, draws, **{**options, "mechanism": quote.mechanism})
     assert quote.kind == "estimate"
     assert errors.mean() / 2 < quote.expected_error < 2 * errors.mean()
     assert np.mean(errors <= quote.bound) >= 0.8
-    assert quote.bound < 6 * errors.mean()
+    assert quote.bound < 6 * quote.expected_error
 
 
 def test_each_of_several_quantiles_is_quoted():
