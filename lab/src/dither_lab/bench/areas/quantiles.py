@@ -119,7 +119,7 @@ def _by_mechanism(quick: bool) -> list[Comparison]:
     count = 8 if quick else 20
 
     def way(label: str, mechanism: str, name: str) -> Way:
-        return Way(OURS, "quantile", label, {**_options(name, 0.5, 1.0), "mechanism": mechanism})
+        return Way(OURS, "quantile", label, {**_options(name, 0.5, 1.0), "choice": mechanism})
 
     return [
         Comparison(
