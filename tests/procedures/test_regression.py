@@ -334,7 +334,7 @@ def test_bad_questions_are_refused_before_anything_is_read(change, match):
         (np.ones((5, 0)), np.ones(5), "X"),
         ({}, np.ones(5), "X"),
         (np.ones((5, 60)), np.ones(5), "columns"),
-        (["a"] * 5, np.ones(5), "X"),
+        (["a"] * 5, np.ones(5), "more than 5 records"),  # texts in a list are entries, which decide nothing
         (np.ones(5), np.ones((5, 2)), "y"),
         (np.ones((2, 2, 2)), np.ones(2), "X"),
     ],
