@@ -134,11 +134,11 @@ def ladder(
     if not isinstance(rungs, int) or rungs < 1:
         raise InvalidArgument("rungs", rungs, "must be a whole number of at least 1")
     statistic, groups = _groups(query, data, where, by)
-    item = _single(query, statistic)
+    single = _single(query, statistic)
     ladders = {
         key: [
-            float(item.answers.step * int(sensitivity))
-            for sensitivity in item.ladder(records).sensitivity_at_distance(0, rungs)
+            float(single.answers.step * int(sensitivity))
+            for sensitivity in single.ladder(records).sensitivity_at_distance(0, rungs)
         ]
         for key, records in groups.items()
     }

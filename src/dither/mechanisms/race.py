@@ -80,8 +80,8 @@ def upper_quantile(scale: Fraction, miss: float) -> int:
 
 def at_most(places: Floats, scale: Fraction) -> Floats:
     """P(K <= place) of integer Laplace noise, in floats."""
-    whole, item = np.floor(places), float(scale)
-    tail = np.exp(-np.where(whole >= 0, whole + 1.0, -whole) / item) / (1.0 + math.exp(-1.0 / item))
+    whole, width = np.floor(places), float(scale)
+    tail = np.exp(-np.where(whole >= 0, whole + 1.0, -whole) / width) / (1.0 + math.exp(-1.0 / width))
     return np.asarray(np.where(whole >= 0, 1.0 - tail, tail))
 
 

@@ -384,11 +384,11 @@ def _draw_rung(widths: SmoothedRungs, rate: Fraction, window: int, source: Sourc
         low, high = widths.enclosed(reach, digits)
         under, over = powers(rate, reach + 1, digits)
         lows, highs = list(accumulate(map(mul, low, under))), list(accumulate(map(mul, high, over)))
-        item, largest = 1 << digits, widths.global_sensitivity << digits
+        unit, largest = 1 << digits, widths.global_sensitivity << digits
         # Rungs from ``reach`` on weigh at most C e^{-rate reach} / (1 - e^{-rate}), and exactly that once they are C.
-        beyond = largest * over[reach] * item // (item - over[1]) + 1
+        beyond = largest * over[reach] * unit // (unit - over[1]) + 1
         if reach == widths.settled:
-            lows.append(lows[-1] + largest * under[reach] * item // (item - under[1]))
+            lows.append(lows[-1] + largest * under[reach] * unit // (unit - under[1]))
             highs.append(highs[-1] + beyond)
             beyond = 0
         result = located(lows, highs, beyond, bits)

@@ -132,11 +132,11 @@ def draw_endless(
         under, over = powers(rate, reach + 1, digits)
         low = list(accumulate(map(mul, sizes, under)))
         high = list(accumulate(map(mul, sizes, over)))
-        item = 1 << digits
+        unit = 1 << digits
         # Costs from ``reach`` on weigh at most most e^{-rate reach} / (1 - e^{-rate}).
-        beyond = most * over[reach] * item // (item - over[1]) + 1
+        beyond = most * over[reach] * unit // (unit - over[1]) + 1
         if reach == settled:
-            low.append(low[-1] + most * under[reach] * item // (item - under[1]))
+            low.append(low[-1] + most * under[reach] * unit // (unit - under[1]))
             high.append(high[-1] + beyond)
             beyond = 0
         result = located(low, high, beyond, bits)

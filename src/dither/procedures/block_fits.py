@@ -74,9 +74,9 @@ class BlockFits:
         A pair with a block that has no answer says zero or infinity, by its public number.
         """
         half = len(self.solved) // 2
-        item, other = self.coefficients[:half, index], self.coefficients[half : 2 * half, index]
+        first, other = self.coefficients[:half, index], self.coefficients[half : 2 * half, index]
         with np.errstate(all="ignore"):
-            apart = np.abs(item - other)
+            apart = np.abs(first - other)
         default = np.where(np.arange(half) % 2 == 0, 0.0, np.inf)
         numbers: Floats = np.where(self.solved[:half] & self.solved[half : 2 * half], apart, default)
         return numbers

@@ -549,17 +549,17 @@ def _pairs(
         raise InvalidArgument("neighbours", repr(error), "must be a function that lists neighbours") from error
     if len(flat) > MOST_PAIRS:
         raise InvalidArgument("neighbours", f"{len(flat)} pairs", f"must be at most {MOST_PAIRS}")
-    item, other = flat[flat[:, 0] != flat[:, 1]].T
+    start, other = flat[flat[:, 0] != flat[:, 1]].T
     size = len(listed)
-    codes = np.unique(np.concatenate([item * size + other, other * size + item]))
+    codes = np.unique(np.concatenate([start * size + other, other * size + start]))
     return np.stack([codes // size, codes % size])
 
 
 def _pair(given: tuple[Hashable, Hashable], numbered: dict[Hashable, int]) -> tuple[int, int]:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InvalidArgument("neighbours", given, "must be pairs of datasets")
-    item, other = given
-    return _number_of(item, numbered), _number_of(other, numbered)
+    first, other = given
+    return _number_of(first, numbered), _number_of(other, numbered)
 
 
 def _number_of(dataset: Hashable, numbered: dict[Hashable, int]) -> int:

@@ -213,11 +213,11 @@ class Bounds(Parameter):
         from dither.borders import either, followed, is_list, listed, number, pair
 
         more = "" if self.most == 1 else ", or a list of pairs,"
-        item = pair(number(), f"must be a list of two numbers such as [0, 100]{more}")
+        pair_of_numbers = pair(number(), f"must be a list of two numbers such as [0, 100]{more}")
         if self.most == 1:
-            return item
-        several = followed(listed(item, self.most, 1, "pairs"), list)
-        return either(lambda value: is_list(value) and any(map(is_list, value[:1])), several, item)
+            return pair_of_numbers
+        several = followed(listed(pair_of_numbers, self.most, 1, "pairs"), list)
+        return either(lambda value: is_list(value) and any(map(is_list, value[:1])), several, pair_of_numbers)
 
 
 @dataclass(frozen=True)

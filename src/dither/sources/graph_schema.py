@@ -95,11 +95,11 @@ class GraphSchema:
     def _graph(self, *, withheld: bool) -> Graph:
         from dither.sources.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
 
-        item, two = self.ends
+        start, two = self.ends
         return Graph.from_file(
             self.file,
             n=self.vertices,
-            source=item,
+            source=start,
             target=two,
             weight=self.weight,
             cap=self.cap,

@@ -154,12 +154,12 @@ def _zip(parts: Sequence[Part], names: Sequence[str]) -> list[tuple[Part, str]]:
 
 def _records(parts: Sequence[Part], fraction: float | None = None) -> tuple[list[str], exp.Expr]:
     """The names of the columns' values, and the records with their keys as a table t."""
-    item = parts[0]
+    first = parts[0]
     if len(parts) == 1:
-        return [VALUE], item.selection.records(item.name, item.grid, item.missing, fraction).subquery("t")
+        return [VALUE], first.selection.records(first.name, first.grid, first.missing, fraction).subquery("t")
     names = [f"{VALUE}{place}" for place in range(len(parts))]
     values = {name: part.selection.value(part.name, part.missing) for part, name in _zip(parts, names)}
-    return names, item.selection.together(values, fraction).subquery("t")
+    return names, first.selection.together(values, fraction).subquery("t")
 
 
 def _with_ends(

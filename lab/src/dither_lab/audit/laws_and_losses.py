@@ -142,7 +142,7 @@ def _draws(law: Law) -> Callable[[Effort], Evidence]:
     def run(effort: Effort) -> Evidence:
         settled = law.point(_loss(law, 1.0, None)).law
         count = effort.of(2_000, 12_000)
-        item = np.array([rounded_draw(settled, 0, SCALE) for _ in range(count // 2)], dtype=float)
+        alone = np.array([rounded_draw(settled, 0, SCALE) for _ in range(count // 2)], dtype=float)
         many = np.array([int(k) for k in rounded_draws(settled, count // 2, SCALE)], dtype=float)
 
         def below(k: Any) -> Any:
@@ -150,7 +150,7 @@ def _draws(law: Law) -> Callable[[Effort], Evidence]:
             half = 0.5 * settled.tail(np.abs(edge))
             return np.where(edge >= 0, 1.0 - half, half)
 
-        worst = max(_distance(np.sort(drawn), below) for drawn in (item, many))
+        worst = max(_distance(np.sort(drawn), below) for drawn in (alone, many))
         allowed = math.sqrt(math.log(4.0 / effort.failure_probability) / (2 * (count // 2)))
         return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 
@@ -160,14 +160,14 @@ def _draws(law: Law) -> Callable[[Effort], Evidence]:
 def _integer_draws() -> Callable[[Effort], Evidence]:
     def run(effort: Effort) -> Evidence:
         count = effort.of(2_000, 20_000)
-        item = np.array([integer_laplace(0, SCALE) for _ in range(count // 2)], dtype=float)
+        alone = np.array([integer_laplace(0, SCALE) for _ in range(count // 2)], dtype=float)
         many = np.array([int(k) for k in integer_laplace_draws(count // 2, SCALE)], dtype=float)
         ratio = math.exp(-1 / float(SCALE))
 
         def below(k: Any) -> Any:
             return np.where(k >= 0, 1.0 - ratio ** (np.abs(k) + 1) / (1 + ratio), ratio ** np.abs(k) / (1 + ratio))
 
-        worst = max(_distance(np.sort(drawn), below) for drawn in (item, many))
+        worst = max(_distance(np.sort(drawn), below) for drawn in (alone, many))
         allowed = math.sqrt(math.log(4.0 / effort.failure_probability) / (2 * (count // 2)))
         return Evidence(worst <= allowed, cases=count, note=f"distance {worst:.4f} of {allowed:.4f} allowed")
 

@@ -165,8 +165,8 @@ def _judge_covariance(points: MeasuredPoints) -> Judged:
 
 
 def _judge_dimension(points: MeasuredPoints) -> Judged:
-    item, older, apart = (points.of("l1 error of the covariance", name) for name in (BY_NORM, BY_OLDER, BY_ENTRY))
-    fit, pure = slope(item.xs, older.ys / item.ys), slope(item.xs, apart.ys / item.ys)
+    ours, older, apart = (points.of("l1 error of the covariance", name) for name in (BY_NORM, BY_OLDER, BY_ENTRY))
+    fit, pure = slope(ours.xs, older.ys / ours.ys), slope(ours.xs, apart.ys / ours.ys)
     return settle(
         abs(fit.value - 1) < 0.15,
         f"the ratio grows like d^{fit.value:.2f}; like d^{pure.value:.2f} where all d^2 entries are queries of their "

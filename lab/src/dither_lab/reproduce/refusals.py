@@ -118,6 +118,6 @@ def median_refused_at_least(n: float, each: float, wide: float, most: float) -> 
 def law_median(each: float, growth: float) -> float:
     """The median of |L1| growth^(L2/e), L1 and L2 standard Laplace: noise whose scale is noisy itself."""
     u = (np.arange(1200) + 0.5) / 1200
-    item = -np.log1p(-u)
-    signed = np.concatenate([-item, item])
-    return float(np.median(np.outer(item, np.exp(signed * math.log(growth) / each))))
+    waiting = -np.log1p(-u)
+    signed = np.concatenate([-waiting, waiting])
+    return float(np.median(np.outer(waiting, np.exp(signed * math.log(growth) / each))))

@@ -85,15 +85,15 @@ class _LimitedLaw(IndependentLaw):
         """The law of the answer."""
 
     @abstractmethod
-    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
+    def largest_loss(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         """How much a pair of neighbours shows, far out."""
 
     def outputs(self, prepared: Limited, facts: Facts[D], data: D) -> Outputs:
         return Outputs((facts.value(data),), (self.distribution(prepared, facts, data),))
 
     def worst_pair(self, prepared: Limited, facts: Facts[D], pairs: list[Pair[D]]) -> WorstPair[D]:
-        worst = max(pairs, key=lambda pair: self.shown(prepared, facts, pair))
-        most = self.shown(prepared, facts, worst)
+        worst = max(pairs, key=lambda pair: self.largest_loss(prepared, facts, pair))
+        most = self.largest_loss(prepared, facts, worst)
         # Sums of a few floats: a claim that is attained is not exceeded by their rounding.
         return most * (1 - 1e-12), float_bound(most, prepared.loss.epsilon), worst
 
@@ -122,7 +122,7 @@ class RaceLaw(_LimitedLaw):
         sums = [0.0, *(below(place) for place in range(low + 1, high + 1)), 1.0]
         return ListedDistribution({low + k: sums[k + 1] - sums[k] for k in range(high - low + 1)})
 
-    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
+    def largest_loss(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         # All noisy values are functions of the data; what is released is a function of them.
         here, there = (self.values(prepared, facts, data) for data in pair)
         scales = self.scales(prepared, facts)
@@ -209,7 +209,7 @@ class DrawnLimitLaw(_LimitedLaw):
                 result[place] += chance * part
         return ListedDistribution(result)
 
-    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
+    def largest_loss(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         # The limit is part of what is released: the interval tells it.
         chances = [self.chances(prepared, facts, data) for data in pair]
         values = [self.values(prepared, facts, data) for data in pair]
@@ -233,7 +233,7 @@ class UnpaidLimit(DrawnLimitLaw):
         largest = max(int(np.diff(cast(Graph, data).starts).max()), 1)
         return ListedDistribution(Noisy(facts.value(data), largest / prepared.loss.epsilon, low, high).chances())
 
-    def shown(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
+    def largest_loss(self, prepared: Limited, facts: Facts[D], pair: Pair[D]) -> float:
         low, high = facts.statistic.answers.ends
         here, there = (self.distribution(prepared, facts, data) for data in pair)
         at = [(item.below(place + 1) - item.below(place)) for place in range(low, high + 1) for item in (here, there)]

@@ -136,12 +136,12 @@ class NoisyCountLaw(IndependentLaw):
         """Over all that is released: the first count, then the answer along the ladder, or the sum and the count."""
         best, most = (-math.inf, pairs[0]), -math.inf
         for pair in pairs:
-            least, upper = self.shown(prepared, facts, pair)
+            least, upper = self.largest_loss(prepared, facts, pair)
             most = max(most, upper)
             best = max(best, (least, pair), key=lambda result: result[0])
         return best[0], float_bound(most, prepared.loss.epsilon), best[1]
 
-    def shown(self, prepared: CountedMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
+    def largest_loss(self, prepared: CountedMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
         """Bounds on the greatest log-ratio of one pair."""
         here, there = (self.sum_and_count(facts, data) for data in pair)
         first, sums, second = self.scales(prepared, facts)
@@ -220,8 +220,8 @@ class FreeCount(BrokenCountLaw):
     def broken(self, prepared: CountedMean[D]) -> CountedMean[D]:
         return replace(prepared, answer_epsilon=prepared.answer_epsilon + prepared.count_epsilon)
 
-    def shown(self, prepared: CountedMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
-        return super().shown(self.broken(prepared), facts, pair)
+    def largest_loss(self, prepared: CountedMean[D], facts: Facts[D], pair: Pair[D]) -> tuple[float, float]:
+        return super().largest_loss(self.broken(prepared), facts, pair)
 
 
 class SpentTwice(BrokenCountLaw):

@@ -75,10 +75,10 @@ def _sum_of(scale: float, terms: int) -> dict[int, float]:
     """The law of a sum of independent integer Laplace variables, one after the other."""
     reach = math.ceil(OUTSIDE * scale)
     ratio = math.exp(-1.0 / scale)
-    item = np.array([ratio ** abs(k) for k in range(-reach, reach + 1)]) * (1.0 - ratio) / (1.0 + ratio)
+    single = np.array([ratio ** abs(k) for k in range(-reach, reach + 1)]) * (1.0 - ratio) / (1.0 + ratio)
     law = np.ones(1)
     for _ in range(terms):
-        law = np.convolve(law, item)
+        law = np.convolve(law, single)
     middle = len(law) // 2
     return {place - middle: float(chance) for place, chance in enumerate(law)}
 

@@ -14,10 +14,10 @@ def compose(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float
     def work() -> float:
         total = None
         for epsilon, delta, count in options["prices"]:
-            item = pld.from_privacy_parameters(
+            single = pld.from_privacy_parameters(
                 common.DifferentialPrivacyParameters(epsilon, delta), value_discretization_interval=options["interval"]
             ).self_compose(count)
-            total = item if total is None else total.compose(item)
+            total = single if total is None else total.compose(single)
         return 0.0 if total is None else float(total.get_epsilon_for_delta(options["delta"]))
 
     return work
@@ -28,7 +28,7 @@ def gaussian(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     def work() -> float:
-        item = pld.from_gaussian_mechanism(options["sigma"], value_discretization_interval=options["interval"])
-        return float(item.self_compose(options["count"]).get_epsilon_for_delta(options["delta"]))
+        single = pld.from_gaussian_mechanism(options["sigma"], value_discretization_interval=options["interval"])
+        return float(single.self_compose(options["count"]).get_epsilon_for_delta(options["delta"]))
 
     return work

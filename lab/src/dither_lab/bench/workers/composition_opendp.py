@@ -33,8 +33,8 @@ def gaussian(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
 
     def work() -> float:
-        item = dp.m.make_gaussian(*space, scale=options["sigma"])
-        total = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([item] * options["count"]))
+        single = dp.m.make_gaussian(*space, scale=options["sigma"])
+        total = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([single] * options["count"]))
         return float(total.map(1).epsilon(options["delta"]))
 
     return work
