@@ -138,7 +138,7 @@ def test_errors_do_not_name_the_source(server):
 
 
 def test_a_graph_of_people(server):
-    """Its relation is stated, edges are answered, and what is not proved for it is refused before anything is charged."""
+    """Its relation is stated, edges are answered, what is not proved for it is refused before anything is charged."""
     (server.home / "data" / "secret-people.csv").write_text("source,target\n0,1\n1,2\n")
     text = GRAPH.replace("edges", "people").replace("vertices = 60", 'vertices = 60\nneighbours = "node"')
     assert server.call("POST", "/v1/datasets", {"name": "people", "schema": text})[0] == 201
