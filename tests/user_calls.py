@@ -102,6 +102,9 @@ DATA = {
 """What a query of each source type is asked of."""
 GIVEN = {
     "layout": "dt.TextLayout()",
+    "source": '"pay.csv"',
+    "links": '{"customer": "customers"}',
+    "tables": '{"customers": dt.LinkedTable("customers.csv", key="number")}',
     "q": "0.5",
     "p": "0.5",
     "degrees": "[1, 1, 2]",

@@ -1,4 +1,4 @@
-"""All generated pages: a page for each statistic, and the reference."""
+"""All generated pages: tutorials, a page for each statistic, and the reference."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 
 from reference import api_page, cli_page
 from statistic_pages import statistic_pages
+from tutorials import tutorial_pages
 
 from dither.mechanisms.documentation import page as mechanisms_page
 from dither.queries.documentation import page as queries_page
@@ -20,4 +21,4 @@ def generated_pages() -> dict[str, str]:
         "reference/api.md": api_page(),
         "reference/cli.md": cli_page(),
     }
-    return {**statistic_pages(), **reference}
+    return {**tutorial_pages(), **statistic_pages(), **reference}

@@ -24,7 +24,9 @@ def on_config(config: Any) -> Any:
     folder = Path(config["docs_dir"])
     sections = {next(iter(one)): next(iter(one.values())) for one in config["nav"]}
     for path in generated_pages():
-        sections["Statistics" if path.startswith("statistics/") else "Reference"].append(path)
+        sections[{"statistics": "Statistics", "tutorials": "Tutorials"}.get(path.split("/")[0], "Reference")].append(
+            path
+        )
     proofs = sorted(one.name for one in (folder / "proofs").glob("*.md"))
     sections["Proofs"] += [f"proofs/{name}" for name in sorted(proofs, key=lambda name: name != "index.md")]
     listed = {path for pages in sections.values() for path in _paths(pages)}

@@ -45,7 +45,15 @@ def api_page() -> str:
         found = [name for name in rest if getattr(dt, name).__module__.startswith(f"dither.{package}")]
         rest = [name for name in rest if name not in found]
         sections[title] = found
-    lines = ["# Python", "", "`import dither as dt`. Data come first, everything else by keyword.", ""]
+    lines = [
+        "# Python",
+        "",
+        (
+            "Every public name, with the types of its parameters ([what they mean](../typing.md)). "
+            "`import dither as dt`; data come first, everything else by keyword."
+        ),
+        "",
+    ]
     for title, names in sections.items():
         if names:
             lines += [f"## {title}", ""]
@@ -81,23 +89,51 @@ def _entry(name: str, thing: Any) -> list[str]:
 
 
 def _signature(thing: Any, *, short: bool = False) -> str:
-    """Names and defaults; types of arguments are left to the docstring."""
+    """Names, types and defaults; short: names and defaults alone, if they fit."""
     try:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
         return ""
-    bare = inspect.Parameter.empty
-    plain = [one.replace(annotation=bare) for one in signature.parameters.values() if one.name not in ("self", "cls")]
-    text = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
-    text = re.sub(r"<[^<>]*(?:<[^<>]*>)?[^<>]*>", "...", text)
-    if short and len(text) > 60:
-        return "(...)"
-    return text if len(text) < 90 else _column(plain)
+    own = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
+    if short:
+        bare = [one.replace(annotation=inspect.Parameter.empty) for one in own]
+        text = _without_objects(str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)))
+        return "(...)" if len(text) > 60 else text
+    returned = "" if inspect.isclass(thing) else _type(signature.return_annotation)
+    arrow = f" -> {returned}" if returned else ""
+    line = f"({', '.join(_parameter(one) for one in own)}){arrow}"
+    by_name = any(one.kind is inspect.Parameter.KEYWORD_ONLY for one in own)
+    return line if len(line) < 90 and not by_name else _column(own) + arrow
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    """A parameter with its type and its default."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(one.kind, "")
+    declared = _type(one.annotation)
+    text = f"{stars}{one.name}{f': {declared}' if declared else ''}"
+    if one.default is inspect.Parameter.empty:
+        return text
+    return (
+        f"{text} = {_without_objects(repr(one.default))}"
+        if declared
+        else f"{text}={_without_objects(repr(one.default))}"
+    )
+
+
+def _type(annotation: Any) -> str:
+    """A type as the source writes it."""
+    if annotation is inspect.Parameter.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _without_objects(text: str) -> str:
+    return re.sub(r"<[^<>]*(?:<[^<>]*>)?[^<>]*>", "...", text)
 
 
 def _column(parameters: list[inspect.Parameter]) -> str:
     """A parameter on each line, with the star that ends those by place."""
-    lines = [str(one) for one in parameters]
+    lines = [_parameter(one) for one in parameters]
     by_name = [one.kind is inspect.Parameter.KEYWORD_ONLY for one in parameters]
     if True in by_name:
         lines.insert(by_name.index(True), "*")

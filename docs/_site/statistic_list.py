@@ -89,7 +89,8 @@ ENTRIES = (
         PAY + "print(dt.quantile(pay, q=0.999, bounds=(0, 600_000), epsilon=0.5))  # better than the maximum",
         ("order", "inverse"),
         "extremes",
-        QUOTED.format("minimum") + " More epsilon hardly helps: the outermost gap is what it is.",
+        QUOTED.format("minimum")
+        + " More epsilon helps little at first: the outermost gap is what it is. On whole numbers it does from epsilon 3 on (with an interval 5), on real ones from 8 (12) on.",
     ),
     Entry(
         "mean",

@@ -16,7 +16,13 @@ def statistic_pages() -> dict[str, str]:
 
 
 def _overview() -> str:
-    lines = ["# Which statistic?", "", "| | good when | poor when |", "|---|---|---|"]
+    lines = [
+        "# All statistics",
+        "",
+        "What each is good for; [which statistic?](../which-statistic.md) starts from your question.",
+        "",
+    ]
+    lines += ["| | good when | poor when |", "|---|---|---|"]
     lines += [f"| [{one.title}]({one.slug}.md) | {_first(one.good)} | {_first(one.poor)} |" for one in ENTRIES]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,5 @@
-"""Keep the results of ``dither bench`` for the docs: docs/benchmarks.json, and its rows in docs/benchmarks.md.
+"""Keep the results of ``dither bench``: docs/benchmarks.json, its rows in docs/benchmarks.md, and in docs/comparison.md
+those that others win.
 
     dither bench all --out results && python lab/benchmarks/record.py results/results.json
 
@@ -16,7 +17,7 @@ from dither_lab.bench.areas import AREAS
 from dither_lab.bench.explanations import why
 from dither_lab.bench.result_rows import PEER_LOWER
 from dither_lab.bench.run import Results
-from dither_lab.bench.texts import explained, footer, markdown
+from dither_lab.bench.texts import explained, footer, lost, markdown
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MARKS = {
@@ -25,6 +26,7 @@ MARKS = {
         "<!-- explanations of lab/src/dither_lab/bench/explanations.py -->",
         "<!-- end of explanations -->",
     ),
+    "lost": ("<!-- rows of docs/benchmarks.json that others win -->", "<!-- end of lost rows -->"),
     "run": ("<!-- machine and versions of docs/benchmarks.json -->", "<!-- end of machine and versions -->"),
 }
 
@@ -63,7 +65,7 @@ def parts_of(results: Results) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write all files."""
     results = joined([Path(name) for name in sys.argv[1:]])
     payload = results.to_dict()
     rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in payload.pop("rows"))
@@ -71,6 +73,8 @@ def main() -> None:
     (DOCS / "benchmarks.json").write_text(f'{head},\n "rows": [\n{rows}\n]}}\n')
     page = DOCS / "benchmarks.md"
     page.write_text(filled(page.read_text(), parts_of(results)))
+    page = DOCS / "comparison.md"
+    page.write_text(filled(page.read_text(), {"lost": lost(results.rows)}))
 
 
 if __name__ == "__main__":

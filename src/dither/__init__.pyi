@@ -83,9 +83,11 @@ from dither.noise.heavy_tails import Cauchy as Cauchy
 from dither.noise.heavy_tails import PowerLaw as PowerLaw
 from dither.noise.heavy_tails import Student as Student
 from dither.noise.laplace import Laplace as Laplace
+from dither.notebooks import ProgressBar as ProgressBar
 from dither.privacy import Budget as Budget
 from dither.privacy import Loss as Loss
 from dither.privacy import Neighbours as Neighbours
+from dither.privacy import Simultaneous as Simultaneous
 from dither.procedures.answer_spaces import Rankings as Rankings
 from dither.procedures.answer_spaces import Subsets as Subsets
 from dither.procedures.metrics import Matching as Matching
@@ -164,13 +166,16 @@ from dither.session.session import Session as Session
 from dither.sources.graph import Graph as Graph
 from dither.sources.graph_schema import GraphSchema as GraphSchema
 from dither.sources.lines import TextLayout as TextLayout
+from dither.sources.linked_tables import LinkedTable as LinkedTable
 from dither.sources.schema import Schema as Schema
 from dither.sources.types import Boolean as Boolean
 from dither.sources.types import Category as Category
 from dither.sources.types import Date as Date
 from dither.sources.types import Decimal as Decimal
+from dither.sources.types import Duration as Duration
 from dither.sources.types import Integer as Integer
 from dither.sources.types import Real as Real
+from dither.sources.types import Timestamp as Timestamp
 
 __all__: list[str]  # noqa: PYI035  (made of the names above)
 __version__: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dither.queries.plan import Options, Plan, Result
+from dither.queries.planning import planned
 from dither.queries.query import D, Query
 from dither.queries.registry import no_query
 from dither.release import B, Release, V
@@ -22,12 +23,16 @@ def answer(query: Query[V, B, D], data: D, options: Options) -> Release[V, B]:
         raise no_query(query)
     query = query.settled(options.mechanism)
     facts = query.shape(data)
-    plan = query.plan(facts, options)
+    plan = planned(query, facts, options)
+    if options.simultaneous is not None:
+        plan = planned(query, facts, options.for_all(plan))
     with plan.opened() as run:
-        return released(plan, run(query.read(data, facts)))
+        return released(plan, run(query.read(data, facts)), simultaneous=options.together)
 
 
-def released(plan: Plan, result: Result, group: dict[str, GroupKey] | None = None) -> Release:
+def released(
+    plan: Plan, result: Result, group: dict[str, GroupKey] | None = None, simultaneous: float | None = None
+) -> Release:
     """The release of what a plan let out: the only place where one is made."""
     return Release(
         value=result.value,
@@ -46,4 +51,7 @@ def released(plan: Plan, result: Result, group: dict[str, GroupKey] | None = Non
         claim=plan.claim,
         derived_from=plan.derived_from,
         clamped_to=result.clamped_to,
+        person_limit=result.person_limit,
+        interval_of=plan.interval_of,
+        simultaneous=None if result.interval is None else simultaneous or plan.simultaneous,
     )

@@ -61,6 +61,7 @@ from dither.typing import (
     ExecutorChoice,
     Frame,
     Interval,
+    IntervalName,
     Intervals,
     Listed,
     MechanismChoice,
@@ -106,6 +107,7 @@ def median(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[float, Interval]:
@@ -120,6 +122,8 @@ def median(
         "propose_test" and "stable" test the data first and may refuse, which is paid for too.
     noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
     confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
+    interval: "sample" covers the median of these records, "population" that of the population that they are an
+        independent sample of (docs/release.md).
     step: the public grid of records and answers; by default 1 for whole numbers, else 2**-36 of the range.
     nulls: what a missing value (NaN) counts as: "lower", "upper" or a number; public.  "drop" leaves its record out;
         how many are left is then private.  None: "drop" where that is proved and costs little, else "lower"; the
@@ -132,7 +136,7 @@ def median(
     True
     """
     query = Median(bounds=bounds, step=step, nulls=nulls)
-    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence, interval)
 
 
 @accepts_calibration
@@ -146,6 +150,7 @@ def quantile(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[float, Interval]:
@@ -155,7 +160,7 @@ def quantile(
     True
     """
     query = Quantile(q=q, bounds=bounds, step=step, nulls=nulls)
-    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence, interval)
 
 
 @accepts_calibration
@@ -169,6 +174,7 @@ def quantiles(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[Numbers, Intervals]:
@@ -183,7 +189,7 @@ def quantiles(
     True
     """
     query = Quantiles(q=q, bounds=bounds, step=step, nulls=nulls)
-    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence, interval)
 
 
 @accepts_calibration
@@ -287,6 +293,7 @@ def trimmed_mean(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[float, Interval]:
@@ -297,7 +304,7 @@ def trimmed_mean(
     True
     """
     query = TrimmedMean(trim=trim, bounds=bounds, step=step, nulls=nulls)
-    return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
+    return _ask(query, data, epsilon, delta, mechanism, noise, confidence, interval)
 
 
 @accepts_calibration
@@ -380,6 +387,7 @@ def mean(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[Numbers, Intervals]: ...
@@ -393,6 +401,7 @@ def mean(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
 ) -> Release[Numbers, Intervals]: ...
@@ -406,6 +415,7 @@ def mean(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
     non_negative: bool = False,
@@ -421,6 +431,7 @@ def mean(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     step: Number | None = None,
     nulls: Nulls | None = None,
     non_negative: bool = False,
@@ -442,7 +453,7 @@ def mean(
     """
     data = collected(data)
     several = named_columns(data) is not None or getattr(data, "ndim", 1) == 2 or count_of(bounds) is not None
-    asked = (epsilon, delta, mechanism, noise, confidence)
+    asked = (epsilon, delta, mechanism, noise, confidence, interval)
     if several:
         for name, given in (("non_negative", non_negative), ("count_beyond", count_beyond)):
             if given:
@@ -514,6 +525,8 @@ def histogram(
     data: Entries,
     *,
     edges: NumberList | None = None,
+    bins: int | None = None,
+    bounds: Bounds | None = None,
     categories: Categories | None = None,
     epsilon: Number,
     delta: Number = 0.0,
@@ -524,7 +537,8 @@ def histogram(
 ) -> Release[Counts, CountIntervals]:
     """How many records fall between declared ``edges``, or into declared ``categories`` (any other counts as "other").
 
-    With neither, categories are found in the data; those of few people are not shown, and delta > 0 is needed.
+    ``bins=10, bounds=(0, 100)`` are ten bins of equal width.  With none of them categories are found in the
+    data: those of few people are not shown, and delta > 0 is needed.
 
     Bins are closed on the left, the last one on both sides; records beyond the edges count in the outer bins.  Counts
     are not rounded up to zero: a noisy count may be negative.
@@ -533,7 +547,7 @@ def histogram(
     >>> release.labels
     ('a', 'b', 'other')
     """
-    query = Histogram(edges=edges, categories=categories, nulls=nulls)
+    query = Histogram(edges=edges, bins=bins, bounds=bounds, categories=categories, nulls=nulls)
     return _ask(query, data, epsilon, delta, mechanism, noise, confidence)
 
 
@@ -852,6 +866,7 @@ def regression(
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Release[Numbers, Intervals]:
     """The coefficients of a linear regression of ``y`` on the columns of ``X``; neighbours change one record.
 
@@ -872,6 +887,7 @@ def regression(
     confidence: of the intervals, for which "auto" spends a part of epsilon.  Its intervals cover the centre of the law
         of a block's fit, sampling error included; those of the other methods cover the answer without noise (of "ols"
         all coefficients together).
+    interval: "population" insists on the former.
 
     Columns that are constant or collinear in most blocks give a refusal: that they are is no public fact.
 
@@ -884,7 +900,7 @@ def regression(
     True
     """
     query = Regression(method=method, intercept=intercept, block_size=block_size, constants=constants, bounds=bounds)
-    return _ask(query, (X, y), epsilon, delta, "auto", "auto", confidence)
+    return _ask(query, (X, y), epsilon, delta, "auto", "auto", confidence, interval)
 
 
 def kmeans(
@@ -999,6 +1015,7 @@ def sample_and_aggregate(  # type: ignore[overload-overlap]
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     **settings: Unpack[SandboxSettings],
 ) -> Release[float, Interval]: ...
 @overload
@@ -1016,6 +1033,7 @@ def sample_and_aggregate(
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     **settings: Unpack[SandboxSettings],
 ) -> Release[Released, None]: ...
 @overload
@@ -1036,6 +1054,7 @@ def sample_and_aggregate(
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     **settings: Unpack[SandboxSettings],
 ) -> Release[Numbers, Intervals]: ...
 def sample_and_aggregate(
@@ -1056,6 +1075,7 @@ def sample_and_aggregate(
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     **settings: Unpack[SandboxSettings],
 ) -> Release[float, Interval] | Release[Numbers, Intervals] | Release[Released, None]:
     """Run any program on random blocks of people and release a private aggregate of its answers.
@@ -1080,8 +1100,12 @@ def sample_and_aggregate(
         only for functions that the owner of the data wrote or has read.  An open ``Sandbox`` serves several releases.
     progress: called with how much is done and how much there is to do; for the owner alone.
     settings: for the sandbox: ``slot=`` seconds for each block on a core (1 unless given, at least 0.2), ``lead=``
-        seconds for drawing the blocks (2 unless given), ``preload=``, ``example=`` (public made-up rows), ...
+        seconds for drawing the blocks (2 unless given), ``preload=``, ``example=``, ...
+        A program is tried on made-up rows of the data's types before anything is read (not of lists, which declare
+        none), and refused if it fails there: ``example=`` gives other public rows, None leaves the trial out.
     confidence: of the intervals, which are about the aggregate of the blocks' answers.
+    interval: "population": about what the program says of the population that the rows are an independent sample of;
+        for medians of numbers.  The program then runs on each block and on both of its halves (docs/release.md).
 
     >>> import numpy as np
     >>> pay = np.linspace(20_000, 120_000, 10_001)
@@ -1104,7 +1128,7 @@ def sample_and_aggregate(
         progress=progress,
         settings=settings,
     )
-    return _ask(query, rows, epsilon, delta, "auto", "auto", confidence)
+    return _ask(query, rows, epsilon, delta, "auto", "auto", confidence, interval)
 
 
 @accepts_calibration
@@ -1117,8 +1141,12 @@ def ask(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Release[V, B]:
     """Ask a query object of an array, a graph, or the columns of a mapping or frame that it names.
+
+    interval: "sample" covers the statistic of the records, "population" that of the population that they are an
+        independent sample of; only some queries have the second (docs/release.md).
 
     >>> from dither.queries.order import Median
     >>> 0 <= ask(Median("age", bounds=(0, 120)), {"age": [30, 40, 50]}, epsilon=1.0).value <= 120
@@ -1127,7 +1155,7 @@ def ask(
     data = collected(data)
     if isinstance(query, Query) and query.column is not None and named_columns(data) is not None:
         data = cast("D", only_columns(data, (query.column,), "column")[query.column])
-    return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
+    return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence, interval))
 
 
 def count_from(
@@ -1166,9 +1194,10 @@ def _ask(
     mechanism: MechanismChoice,
     noise: NoiseChoice,
     confidence: Confidence,
+    interval: IntervalName = "sample",
 ) -> Release[V, B]:
     data = collected(data)
-    return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence))
+    return answer(query, data, Options.asked(epsilon, delta, mechanism, noise, confidence, interval))
 
 
 if TYPE_CHECKING:
@@ -1186,6 +1215,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Released, Released]: ...
 
     def count_present(  # noqa: D103
@@ -1196,6 +1226,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[int, CountInterval]: ...
 
     def quality(  # noqa: D103
@@ -1207,6 +1238,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Numbers, Intervals]: ...
 
     def counting_queries(  # noqa: D103
@@ -1223,6 +1255,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Counts, CountIntervals]: ...
 
     def distance_to_property(  # noqa: D103
@@ -1236,6 +1269,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[int, CountInterval]: ...
 
     @overload
@@ -1252,6 +1286,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Numbers, Intervals]: ...
     @overload
     def least_squares(
@@ -1267,6 +1302,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[float, Interval]: ...
 
     def least_squares(data: Columns, *, part: Part = "both", **options: Given) -> Release: ...  # noqa: D103
@@ -1287,6 +1323,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Numbers, Intervals]: ...
 
     def metric_release(  # noqa: D103
@@ -1303,6 +1340,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Released, None]: ...
 
     def norm_release(  # noqa: D103
@@ -1320,6 +1358,7 @@ if TYPE_CHECKING:
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
     ) -> Release[Numbers, Intervals]: ...
 
 else:

@@ -10,6 +10,7 @@ from dither.typing import (
     Columns,
     Confidence,
     Interval,
+    IntervalName,
     MechanismChoice,
     NoiseChoice,
     Nulls,
@@ -29,6 +30,7 @@ def correlation(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Release[float, Interval]: ...
 def pair_covariance(
     data: Columns,
@@ -43,6 +45,7 @@ def pair_covariance(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Release[float, Interval]: ...
 def std(
     data: Column,
@@ -58,6 +61,7 @@ def std(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Release[float, Interval]: ...
 def winsorised_mean(
     data: Column,
@@ -71,4 +75,5 @@ def winsorised_mean(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Release[float, Interval]: ...

@@ -20,6 +20,7 @@ MechanismName: TypeAlias = Literal[
     "smooth",
     "smoothed_ladder",
     "stable",
+    "staircase",
     "worst_case",
 ]
 """The registered mechanisms, and "auto"."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import math
@@ -23,6 +24,8 @@ FILTERS: tuple[FilterName, ...] = get_args(FilterName)
 RHO_DIGITS = 24
 """Every rho is rounded up to so many decimal places."""
 
+PRIVATE = "private"
+"""Instead of a number that is public: of rows, or of the rows of one person that count."""
 LEFT_OUT = "drop"
 """The null policy that leaves a record out; the number of records left is then private."""
 
@@ -37,7 +40,8 @@ class Neighbours(enum.Enum):
     ADD_REMOVE_CHANGE = "add-remove-change"
     """One record added, removed or replaced: what a change of one person looks like behind a filter."""
     PERSON = "person"
-    """All rows of one person added, removed or replaced, up to a declared number of them."""
+    """All rows of one person added, removed or replaced; of these a declared number counts, or what a limit says that
+    was found privately."""
     EDGE = "edge"
     """Graphs on the same vertices that differ in one edge."""
     NODE = "node"
@@ -64,7 +68,8 @@ class Relation:
     neighbours: Neighbours
     unit: tuple[str, ...] = ()
     """The columns that tell people, or edges, apart; none where every row stands for itself."""
-    rows_per_unit: int = 1
+    rows_per_unit: int | str = 1
+    """How many rows of one person count; "private" where each release finds a limit and pays for it."""
 
     def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
@@ -73,12 +78,18 @@ class Relation:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Relation:  # JSON
         """The relation that ``to_dict`` wrote."""
-        return cls(Neighbours(plain["neighbours"]), tuple(plain["unit"]), int(plain["rows_per_unit"]))
+        return cls(Neighbours(plain["neighbours"]), tuple(plain["unit"]), _row_limit(plain["rows_per_unit"]))
 
     def __str__(self) -> str:
         unit = f", identified by {' and '.join(self.unit)}" if self.unit else ""
-        rows = f", up to {self.rows_per_unit} rows each" if self.neighbours is Neighbours.PERSON else ""
-        return f"{self.neighbours}{unit}{rows}"
+        if self.neighbours is not Neighbours.PERSON:
+            return f"{self.neighbours}{unit}"
+        private = self.rows_per_unit == PRIVATE
+        return f"{self.neighbours}{unit}, {'all rows' if private else f'up to {self.rows_per_unit} rows'} each"
+
+
+def _row_limit(plain: int | str) -> int | str:
+    return plain if plain == PRIVATE else int(plain)
 
 
 @dataclass(frozen=True)
@@ -327,6 +338,30 @@ def _sum_up(value: Fraction) -> float:
 def _part_down(value: Fraction) -> float:
     nearest = value.numerator / value.denominator
     return nearest if exact(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+@dataclass(frozen=True)
+class Simultaneous:
+    """A confidence of all intervals of an answer at once: ``confidence=dt.Simultaneous(0.95)``.
+
+    Each interval may miss with an equal share of what all may (Bonferroni), so each is wider.
+
+    >>> Simultaneous(0.95).each(10)
+    Fraction(199, 200)
+    """
+
+    confidence: Number = 0.95
+    queries: int = 1
+    """How many queries share what may miss: those that are asked together."""
+
+    def among(self, queries: int) -> Simultaneous:
+        """The same of one of so many queries that are asked together."""
+        return dataclasses.replace(self, queries=self.queries * max(queries, 1))
+
+    def each(self, intervals: int) -> Fraction:
+        """The confidence of each of so many intervals of one query."""
+        missed = 1 - fraction_of_unit("confidence", exact(self.confidence, "confidence"))
+        return 1 - missed / (max(intervals, 1) * self.queries)
 
 
 def fraction_of_unit(argument: str, value: Number, *, closed: bool = False) -> Fraction:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import html
 import types
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
 
 from dither.aliases import older_name
 from dither.errors import InvalidArgument
@@ -31,6 +31,10 @@ else:
     V, B = TypeVar("V"), TypeVar("B")
     V_co, B_co = TypeVar("V_co", covariant=True), TypeVar("B_co", covariant=True)
 
+IntervalName: TypeAlias = Literal["sample", "population"]
+"""What an interval covers: the statistic of the records, or that of the population that they are a sample of."""
+SAMPLE: IntervalName = "sample"
+POPULATION: IntervalName = "population"
 MOST_PRINTED = 12
 """Of several values so many are printed; ``rows()`` has all."""
 GroupKey: TypeAlias = str | int | float | datetime.date
@@ -78,12 +82,57 @@ class ClampedTo:
 
 
 @dataclass(frozen=True)
+class PersonLimit:
+    """How much of each person counts, where that was found privately: the answer is about what lies within it."""
+
+    epsilon: float
+    """The part of the privacy loss that finding it took."""
+    rows: int | None = None
+    """Of each person at most so many rows count; None where totals are limited."""
+    total: tuple[float, float] | None = None
+    """The total of each person is clamped to these ends."""
+    is_weighted: bool = False
+    """True if whoever has more weighs less in everything: in all rows, in all groups; False: rows beyond the limit are
+    left out, and totals clamped."""
+
+    counted: Literal["rows", "groups"] = "rows"
+    """What ``rows`` is a number of: people are counted once in each group."""
+
+    def __str__(self) -> str:
+        whence = f"a limit that was found privately for epsilon {self.epsilon:g}"
+        if self.total is not None:
+            low, high = map(formatted, self.total)
+            clamped = f"the total of each person is clamped to [{low}, {high}]"
+            scaled = f"the totals of each person in all groups are scaled down to at most {high} together"
+            return f"{scaled if self.is_weighted else clamped}, {whence}; nothing is said of what lies beyond"
+        if self.is_weighted:
+            return f"all {self.counted} of one person together weigh at most {self.rows:,} {self.counted}, {whence}"
+        return f"of each person at most {self.rows:,} rows count, {whence}"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values for JSON."""
+        total = None if self.total is None else list(self.total)
+        limit: dict[str, Json] = {"epsilon": self.epsilon, "rows": self.rows, "total": total}
+        return {**limit, "is_weighted": self.is_weighted, "counted": self.counted}
+
+    @classmethod
+    def from_dict(cls, payload: Mapping[str, Json]) -> PersonLimit:
+        """What ``to_dict`` wrote."""
+        spent, rows = cast("tuple[float, int | None]", (payload["epsilon"], payload["rows"]))
+        total = cast("list[float] | None", payload["total"])
+        counted: Literal["rows", "groups"] = "groups" if payload["counted"] == "groups" else "rows"
+        ends = None if total is None else (total[0], total[1])
+        return cls(spent, rows, ends, bool(payload["is_weighted"]), counted)
+
+
+@dataclass(frozen=True)
 class Release(Generic[V_co, B_co]):
     """A private answer.
 
-    ``interval`` covers the statistic of the (clamped) records with probability ``confidence``; ``loss`` is all
-    that was spent, interval included; ``missing`` is the public value that missing records count as ("drop": they are
-    left out); ``clamped`` are the public bounds to which values outside are clamped, of several columns a pair each.
+    ``interval`` covers the statistic of the (clamped) records with probability ``confidence``, or where ``interval_of``
+    says so that of the population that they are a sample of; ``loss`` is all that was spent, interval included;
+    ``missing`` is the public value that missing records count as ("drop": they are left out); ``clamped`` are the
+    public bounds to which values outside are clamped, of several columns a pair each.
 
     Checkers know what is in it: ``Release[float, tuple[float, float]]`` has a number and an interval of two.
     """
@@ -115,6 +164,12 @@ class Release(Generic[V_co, B_co]):
 
     clamped_to: ClampedTo | None = None
     """Where no bounds were known: those that were found, which the answer and its interval are about."""
+    person_limit: PersonLimit | None = None
+    """Where one person may own many rows and no limit is declared: the one that was found."""
+    interval_of: IntervalName = SAMPLE
+
+    simultaneous: float | None = None
+    """The confidence with which all intervals of what was asked together hold at once (``dt.Simultaneous``)."""
 
     calibration = older_name("mechanism")
     if not TYPE_CHECKING:  # Release[float] leaves its interval open, which typing's own does not allow before 3.13
@@ -162,13 +217,16 @@ class Release(Generic[V_co, B_co]):
             **({} if self.claim is None else {"claim": self.claim}),
             **({} if self.derived_from is None else {"derived_from": self.derived_from}),
             **({} if self.clamped_to is None else {"clamped_to": self.clamped_to.to_dict()}),
+            **({} if self.person_limit is None else {"person_limit": self.person_limit.to_dict()}),
+            **({} if self.interval_of == SAMPLE else {"interval_of": self.interval_of}),
+            **({} if self.simultaneous is None else {"simultaneous": self.simultaneous}),
             "reason": self.reason,
         }
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Released]) -> Release:
         """The release that ``to_dict`` wrote; dates stay texts."""
-        group, clamped_to = payload.get("group"), payload.get("clamped_to")
+        group, clamped_to, limit = payload.get("group"), payload.get("clamped_to"), payload.get("person_limit")
         return cls(
             value=_tupled(payload["value"]),
             interval=_tupled(payload["interval"]),
@@ -186,7 +244,10 @@ class Release(Generic[V_co, B_co]):
             group=None if group is None else dict(group),
             claim=payload.get("claim"),
             derived_from=payload.get("derived_from"),
+            simultaneous=payload.get("simultaneous"),
             clamped_to=None if clamped_to is None else ClampedTo.from_dict(clamped_to),
+            person_limit=None if limit is None else PersonLimit.from_dict(limit),
+            interval_of=payload.get("interval_of", SAMPLE),
         )
 
     @property
@@ -199,11 +260,17 @@ class Release(Generic[V_co, B_co]):
     def __str__(self) -> str:
         return f"{self._summary()}{self._notes()}"
 
+    @property
+    def summary(self) -> str:
+        """Question, answer and interval in a line."""
+        if self.value is None:
+            return f"{self.title}: refused"
+        return f"{self.title} = {self._answer()}{self._interval_text()}"
+
     def _summary(self) -> str:
         """Question, answer, interval and privacy loss."""
-        if self.value is None:
-            return f"{self.title}: refused ({self.loss}, paid){self._reason()}"
-        return f"{self.title} = {self._answer()}{self._interval_text()} ({self.loss}){self._reason()}"
+        paid = ", paid" if self.value is None else ""
+        return f"{self.summary} ({self.loss}{paid}){self._reason()}"
 
     def _reason(self) -> str:
         return "" if self.reason is None else f"; {self.reason}"
@@ -226,19 +293,20 @@ class Release(Generic[V_co, B_co]):
         if self.interval is None or self.confidence is None or self.value == ():
             return ""
         if isinstance(self.value, tuple):
-            return f", with {self.confidence:.0%} intervals"
+            return f", with {_percent(self.confidence)} intervals{covered_text(self.interval_of)}"
         ends = cast("tuple[Hashable, Hashable]", self.interval)  # of a single answer
         low, high = (formatted(end) for end in ends)
-        return f", {self.confidence:.0%} between {low} and {high}"
+        return f", {_percent(self.confidence)}{covered_text(self.interval_of)} between {low} and {high}"
 
     def __repr__(self) -> str:
         return f"<Release {self._summary()}, {self.mechanism}{self._notes()}>"
 
     def _notes(self) -> str:
-        return f"{self._clamped()}{self._reading()}{self._derived()}{self._claim()}"
+        together = "" if self.simultaneous is None else f"; {held_text([self])}"
+        return f"{self._clamped()}{self._reading()}{together}{self._derived()}{self._claim()}"
 
     def _clamped(self) -> str:
-        return "" if self.clamped_to is None else f"; {self.clamped_to}"
+        return "".join(f"; {found}" for found in (self.clamped_to, self.person_limit) if found is not None)
 
     def _reading(self) -> str:
         return "".join(f"; {reading}" for reading in readings([self]))
@@ -341,7 +409,12 @@ class Releases(list[Release[V, B]], Generic[V, B]):
     def __repr__(self) -> str:
         few = "\n".join(f"  {release!r}" for release in self[:20])
         more = f"\n  ... and {len(self) - 20} more" if len(self) > 20 else ""
-        return f"<Releases, {self.loss} for all {len(self)}:\n{few}{more}\n>"
+        notes = "".join(f"\n{note}" for note in self.notes())
+        return f"<Releases, {self.loss} for all {len(self)}:\n{few}{more}{notes}\n>"
+
+    def notes(self) -> list[str]:
+        """What must be known to read the table: how its intervals hold, and who is in none of its groups."""
+        return table_notes(self)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(str(key))}</th>" for key in (self.rows()[0] if self else {}))
@@ -351,7 +424,7 @@ class Releases(list[Release[V, B]], Generic[V, B]):
             + "</tr>"
             for row in self.rows()
         )
-        note = "; ".join([f"privacy loss {self.loss}{_interval_level(self)}", *readings(self)])
+        note = "; ".join([f"privacy loss {self.loss}{_interval_level(self)}", *readings(self), *self.notes()])
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:
@@ -392,8 +465,16 @@ else:
 
 def _interval_level(releases: Iterable[Release]) -> str:
     """The confidence of the intervals, if all have the same."""
-    levels = {release.confidence for release in releases if release.interval is not None}
-    return f", {next(iter(levels)):.0%} intervals" if len(levels) == 1 and None not in levels else ""
+    levels = {(release.confidence, release.interval_of) for release in releases if release.interval is not None}
+    if len(levels) != 1:
+        return ""
+    ((level, covered),) = levels
+    return "" if level is None else f", {_percent(level)} intervals{covered_text(covered)}"
+
+
+def covered_text(interval_of: IntervalName) -> str:
+    """What an interval is about, where that is not the statistic of the records."""
+    return "" if interval_of == SAMPLE else " for the population"
 
 
 def _key_text(release: Release) -> str:
@@ -422,6 +503,39 @@ def readings(releases: Iterable[Release]) -> list[str]:
         ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
         words.append(f"values outside {', '.join(ends)} are clamped")
     return words
+
+
+def table_notes(releases: Sequence[Release]) -> list[str]:
+    """What must be known to read several releases: how intervals hold, and who is in none of the groups."""
+    notes, grouped = [], len({str(release.group) for release in releases if release.group}) > 1
+    if grouped:
+        together = "the privacy loss of a question covers all of its groups together"
+        notes.append(f"{together}; rows with another value are in none")
+    if (grouped or any(release.simultaneous is not None for release in releases)) and held_text(releases):
+        notes.append(held_text(releases))
+    return notes
+
+
+def held_text(releases: Sequence[Release]) -> str:
+    """In words, with which confidence intervals hold, each by itself or all at once; nothing of a single one."""
+    known = [release for release in releases if release.interval is not None and release.confidence not in (None, 0, 1)]
+    count = sum(len(release.rows()) for release in known)
+    if not known:
+        return ""
+    together = {release.simultaneous for release in known}
+    if together != {None}:
+        levels = {_percent(level) for level in together if level is not None}
+        return f"all intervals that were asked together hold at once with {', '.join(sorted(levels))}"
+    level = known[0].confidence
+    if count < 2 or level is None or any(release.confidence != level for release in known):
+        return ""
+    some = f"each of the {count:,} intervals holds by itself with {_percent(level)}"
+    return f"{some}; all at once with --simultaneous, confidence=dt.Simultaneous({level:g})"
+
+
+def _percent(level: float) -> str:
+    """A confidence as a share of a hundred, with the digits that it needs."""
+    return f"{100 * level:.4g}%"
 
 
 def _shortly(end: Hashable) -> str:

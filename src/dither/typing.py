@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dither.ledger import Ledger
     from dither.mechanisms.mechanism import Mechanism
     from dither.noise.law import Law
+    from dither.privacy import Simultaneous
     from dither.procedures.aggregate import Aggregator
     from dither.procedures.executor import Executor
     from dither.procedures.metrics import Metric
@@ -139,8 +140,13 @@ MechanismChoice: TypeAlias = "MechanismName | Mechanism"
 """A mechanism by name, or an object such as ``dither.Smooth(beta=0.1)``."""
 NoiseChoice: TypeAlias = "NoiseName | Law"
 """A noise by name, or an object such as ``dither.Cauchy(gamma=4)``."""
-Confidence: TypeAlias = Number | None
+Confidence: TypeAlias = "Number | Simultaneous | None"
+"""Of an interval; None: there is none."""
+ErrorName: TypeAlias = Literal["expected_error", "bound", "typical_error"]
+"""Which error of a quote a target is about."""
 """Of the interval; None: no interval."""
+IntervalName: TypeAlias = "release.IntervalName"
+"""What the interval covers: the statistic of the records, or that of the population that they are a sample of."""
 NormName: TypeAlias = Literal["l1", "l2", "linf"]
 """The norms of vectors."""
 ConstantsName: TypeAlias = Literal["exact", "paper"]
@@ -245,6 +251,7 @@ class HowOptions(TypedDict, total=False):
     mechanism: MechanismChoice
     noise: NoiseChoice
     confidence: Confidence
+    interval: IntervalName
 
 
 class KnownOptions(HowOptions, total=False):
@@ -306,6 +313,7 @@ class RemoteOptions(TypedDict, total=False):
     mechanism: MechanismName
     noise: NoiseName
     confidence: Confidence
+    interval: IntervalName
     prior: Prior | GraphPrior | None
     rows: int | None
     dataset: str | None
@@ -332,6 +340,7 @@ class RemoteLeastEpsilonOptions(TypedDict, total=False):
     mechanism: MechanismName
     noise: NoiseName
     confidence: Confidence
+    interval: IntervalName
     prior: Prior | None
     rows: int | None
     dataset: str | None

@@ -284,8 +284,8 @@ def test_tables_of_groups_say_that_intervals_hold_one_by_one(tmp_path):
     (tmp_path / "x.csv").write_text("cut,v\n" + "a,1\nb,2\n" * 500)
     flags = ("--bounds", "0", "9", "--by", "cut", "--column", "cut=category:a:b", "--epsilon", "2")
     done = run("ask", str(tmp_path / "x.csv"), "mean(v)", *flags)
-    assert "each interval holds by itself with 95%" in done.stdout
-    assert "--confidence 0.975" in done.stdout
+    assert "each of the 2 intervals holds by itself with 95%" in done.stdout
+    assert "--simultaneous" in done.stdout
     done = run("ask", str(tmp_path / "x.csv"), "mean(v)", "--bounds", "0", "9", "--epsilon", "2")
     assert "by itself" not in done.stdout
 

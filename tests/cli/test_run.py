@@ -213,7 +213,7 @@ def test_made_up_rows_are_of_the_declared_types():
         "active": dt.Boolean(),
         "since": dt.Date("2015-01-01", "2025-01-01"),
     }
-    rows = made_up_rows(Schema(None, columns), list(columns))
+    rows = made_up_rows(Schema(None, columns), list(columns), 100)
     assert len(rows) == 100
     assert all(len(set(rows[name].to_pylist())) > 1 for name in columns)
     assert -5 <= min(rows["pay"].to_pylist()) < max(rows["pay"].to_pylist()) <= 5

@@ -191,6 +191,7 @@ _POSTGRES = {
     pa.date32(): "date",
     pa.timestamp("us"): "timestamp",
     pa.timestamp("us", "UTC"): "timestamptz",
+    pa.duration("us"): "interval",
 }
 
 

@@ -26,8 +26,8 @@ PEERS = {canonicalize_name(Requirement(one).name) for one in LAB_PROJECT["option
 FOR_USERS = set().union(*(listed for extra, listed in EXTRAS.items() if extra not in {"dev", "docs"}))
 """What an extra that a user may want brings."""
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
-GUESTS = {"pandas", "py4j"}
-"""Frames are made for users who have pandas; py4j comes with pyspark."""
+GUESTS = {"pandas", "polars", "py4j"}
+"""Frames are made, and accessors registered, for users who have pandas or Polars; py4j comes with pyspark."""
 
 
 class _Running(ast.NodeTransformer):

@@ -299,6 +299,7 @@ ACCEPTED = {
     "MetricChoice": set(METRICS),
     "ConstantsName": {"exact", "paper"},
     "Nulls": {"lower", "upper", "drop"},
+    "ErrorName": {"expected_error", "bound", "typical_error"},
 }
 """The names that each type of ``dither.typing`` may have; those that no registry lists are asked for below."""
 ASKED = {

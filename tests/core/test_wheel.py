@@ -246,6 +246,8 @@ def the_rest_is_an_extra_for_users(there: Elsewhere, wheel: Path) -> None:
     """Every module can be loaded but the estimators and the server, which lack what their extras declare."""
     lacking = there.lacking("dither")
     assert lacking.pop("dither.sklearn") == "sklearn"
+    assert lacking.pop("dither.pandas", "pandas") == "pandas"
+    assert lacking.pop("dither.polars", "polars") == "polars"
     assert "pip install 'dither[sklearn]'" in there.run("-c", "import dither.sklearn", code=1)
     assert {module.rpartition(".")[0] for module in lacking} == {"dither.interfaces.http"}, lacking
     assert set(lacking.values()) <= {canonicalize_name(one.name) for one in declared_by(wheel, "server")}

@@ -17,11 +17,15 @@ WRITTEN = {
     path.relative_to(examples.ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in [examples.ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 }
-GENERATED = {f"docs/{name}": text for name, text in generated_pages().items() if not name.startswith("reference/")}
+GENERATED = {
+    f"docs/{name}": text
+    for name, text in generated_pages().items()
+    if not name.startswith(("reference/", "tutorials/"))  # (test_notebooks.py runs the notebooks behind tutorials)
+}
 PAGES = WRITTEN | GENERATED
 RUN_ELSEWHERE = {
     "docs/server.md": "tests/http runs every call against a real server",
-    "docs/page.md": "tests/page drives the page in a browser",
+    "docs/page.md": "tests/web drives the page in a browser",
     "docs/programs.md": "tests/sandbox/test_programs_guide.py runs it where programs can be isolated",
 }
 WITH_EXAMPLES = [

@@ -148,9 +148,14 @@ def test_a_graph_of_people(server):
     assert status == 200
     assert (payload["releases"][0]["neighbours"], payload["releases"][0]["mechanism"]) == ("node", "drawn_limit")
     assert server.call("POST", "/v1/datasets/people/quote", asked | {"mechanism": "race"})[0] == 200
-    for kind in ({"kind": "triangles"}, {"kind": "kstars", "k": 2}, {"kind": "min_cut"}):
+    for kind in ({"kind": "triangles"}, {"kind": "kstars", "k": 2}):
+        status, payload, _ = server.call(
+            "POST", "/v1/datasets/people/releases", {"query": kind, "epsilon": 0.1, "mechanism": "race"}
+        )
+        assert (status, payload["releases"][0]["neighbours"]) == (200, "node")
+    for kind in ({"kind": "ktriangles", "k": 2}, {"kind": "kcliques", "k": 4}, {"kind": "min_cut"}):
         assert server.call("POST", "/v1/datasets/people/releases", {"query": kind, "epsilon": 0.5})[0] == 422
-    assert server.call("GET", "/v1/datasets/people/budget")[1]["spent"]["epsilon"] == 0.5
+    assert server.call("GET", "/v1/datasets/people/budget")[1]["spent"]["epsilon"] == 0.7
 
 
 def test_owners_of_some_datasets_give_out_no_more_than_they_have(server):

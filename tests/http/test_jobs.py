@@ -148,7 +148,10 @@ def test_the_least_slot_is_that_of_sandboxes(slot, accepted):
 
 def test_a_program_that_fails_tells_nothing(server, isolated):
     """Its exception, with a record in its words, reaches nobody: the blocks are the default, and it is paid for."""
-    source = "def leak(table):\n    raise ValueError(str(table['pay'].to_pylist()))\n"
+    source = (
+        "def leak(table):\n    pay = table['pay'].to_pylist()\n"
+        "    if 777123 in pay:\n        raise ValueError(str(pay))\n    return 7\n"
+    )
     status, payload, _ = server.call("POST", ASK, program(source=source, function="leak", default=7), token="alice")
     assert status == 200, payload
     assert "777123" not in json.dumps(payload)

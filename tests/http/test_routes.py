@@ -57,6 +57,8 @@ def requests(server):
         ("GET", "/healthz"): ("/healthz", None),
         ("GET", "/v1/me"): ("/v1/me", None),
         ("GET", "/v1/queries"): ("/v1/queries", None),
+        ("GET", "/v1/sources"): ("/v1/sources", None),
+        ("POST", "/v1/sources/columns"): ("/v1/sources/columns", {"source": "pay.csv"}),
         ("POST", "/v1/datasets"): ("/v1/datasets", register),
         ("GET", "/v1/datasets"): ("/v1/datasets", None),
         ("GET", "/v1/datasets/{name}"): (name, None),

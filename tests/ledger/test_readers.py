@@ -44,7 +44,7 @@ def test_readers_go_on_while_a_writer_waits(place):
     )
     with held(place):
         writer.start()
-        until(lambda: is_taken(ledger._database.writer._turn), what="the thread that waits to write")
+        until(lambda: is_taken(ledger._database.writer.turn), what="the thread that waits to write")
         seen = []
 
         def read():
@@ -72,7 +72,7 @@ def test_tokens_are_read_while_a_writer_waits(tmp_path):
     writer = threading.Thread(target=lambda: store.set_answer_seconds("pay", 2.0), daemon=True)
     with held(str(tmp_path / "server.db")):
         writer.start()
-        until(lambda: is_taken(store._database.writer._turn), what="the thread that waits to write")
+        until(lambda: is_taken(store._database.writer.turn), what="the thread that waits to write")
         assert store.find(secret) == token
         assert store.tokens() == [token]
         assert store.answer_seconds("pay", 1.0) == 1.0

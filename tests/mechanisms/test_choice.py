@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import dither as dt
+from dither.accounting.concentrated import pure_rho
 from dither.interfaces.cli.main import main
-from dither.mechanisms.choice import MECHANISMS, NOISES, applicable, prepare
+from dither.mechanisms.choice import MECHANISMS, NOISES, applicable, epsilon_of_rho, prepare
 from dither.mechanisms.documentation import page
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import Smooth
@@ -56,6 +57,7 @@ STATISTICS = {
     "RankedValues": order.RankedValues((Fraction(1, 4), Fraction(1, 2)), 10, GRID, ("a", "b")),
     "RankDifference": spread.RankDifference(order.RankedValue(3, 10, GRID), order.RankedValue(8, 10, GRID), GRID),
     "SquaredSpread": spread.SquaredSpread(10, GRID, TOTAL),
+    "SquaresAbout": spread.SquaresAbout(2, 10, GRID, Neighbours.ADD_REMOVE_CHANGE),
     "TrimmedTotal, all": SUM,
     "TrimmedTotal, trimmed": totals.TrimmedTotal(2, 10, GRID, TOTAL),
     "SmallestTotal": smallest.SmallestTotal(3, 10, GRID, TOTAL),
@@ -94,6 +96,9 @@ STATISTICS = {
     "NodeEdgeCount": node_graphs.NodeEdgeCount(9),
     "LimitedEdgeCount": node_graphs.LimitedEdgeCount(9, 3),
     "LimitedStarCount": node_graphs.LimitedStarCount(9, 2, 3),
+    "NodeTriangleCount": node_graphs.NodeTriangleCount(9),
+    "LimitedTriangleCount": node_graphs.LimitedTriangleCount(9, 3),
+    "NodeStarCount": node_graphs.NodeStarCount(9, 2),
     "EdgeConnectivity": trees.EdgeConnectivity(9),
     "SpanningForestCost, cut by few edges": trees.SpanningForestCost(8, 3, GRID),
     "SpanningForestCost, cut by many edges": trees.SpanningForestCost(8, 8, GRID),
@@ -101,7 +106,8 @@ STATISTICS = {
 TESTS = ["propose_test", "stable"]
 DRAWN = ["inverse", "smooth", "ladder", "worst_case"]
 FITTED = ["smooth", "ladder", "worst_case"]
-WORST_CASE = ["worst_case", "smooth", "ladder"]
+BY_RUNGS = ["worst_case", "smooth", "ladder"]
+WORST_CASE = [*BY_RUNGS, "staircase"]
 BY_PROXY = [*FITTED, *TESTS, "largest_local", "noisy_local"]
 SERVED = {
     "RankedValue": [*DRAWN, *TESTS, "largest_local"],
@@ -109,12 +115,13 @@ SERVED = {
     "RankedValues": ["inverse", "smooth", "worst_case"],
     "RankDifference": [*DRAWN, *TESTS],
     "SquaredSpread": WORST_CASE,
-    "TrimmedTotal, all": ["worst_case", "smooth", "inverse", "ladder"],
+    "TrimmedTotal, all": ["worst_case", "smooth", "inverse", "ladder", "staircase"],
+    "SquaresAbout": WORST_CASE,
     "TrimmedTotal, trimmed": [*DRAWN, *TESTS],
     "SmallestTotal": [*DRAWN, *TESTS],
     "ChainTotal": [*FITTED, *TESTS, "largest_local"],
     "ShortestMiddle": [*FITTED, *TESTS],
-    "ByLevel": [*WORST_CASE, *TESTS],
+    "ByLevel": [*BY_RUNGS, *TESTS],
     "BinCounts": ["worst_case"],
     "Moments": ["worst_case"],
     "CrossProduct": WORST_CASE,
@@ -133,7 +140,7 @@ SERVED = {
     "OfPeople, total": WORST_CASE,
     "OfPeople, edges": WORST_CASE,
     "ReachableValuesOfPeople": [*DRAWN, *TESTS],
-    "ReachableValuesOfPeople, all": DRAWN,
+    "ReachableValuesOfPeople, all": [*DRAWN, "staircase"],
     "EdgeCount": [*WORST_CASE, "largest_local"],
     "TriangleCount": BY_PROXY,
     "StarCount": BY_PROXY,
@@ -144,11 +151,14 @@ SERVED = {
     "BoundedKTriangleCount": WORST_CASE,
     "BoundedCliqueCount": WORST_CASE,
     "BoundedEdgeCount": WORST_CASE,
-    "NodeEdgeCount": ["drawn_limit", "race", "worst_case", "ladder", "smooth"],
+    "NodeEdgeCount": ["drawn_limit", "race", "worst_case", "staircase", "ladder", "smooth"],
     "LimitedEdgeCount": WORST_CASE,
     "LimitedStarCount": WORST_CASE,
+    "NodeTriangleCount": ["drawn_limit", "race", "worst_case", "staircase", "ladder", "smooth"],
+    "LimitedTriangleCount": WORST_CASE,
+    "NodeStarCount": ["drawn_limit", "race", "worst_case", "staircase", "ladder", "smooth"],
     "EdgeConnectivity": WORST_CASE,
-    "SpanningForestCost, cut by few edges": [*WORST_CASE, *TESTS],
+    "SpanningForestCost, cut by few edges": [*BY_RUNGS, *TESTS],
     "SpanningForestCost, cut by many edges": [*FITTED, *TESTS],
 }
 PINNED = {one for served in SERVED.values() for one in served}
@@ -264,3 +274,45 @@ def test_every_statistic_is_pinned():
 
     classes = {*concrete(Statistic), *concrete(VectorStatistic)}
     assert classes == {type(one) for one in STATISTICS.values()}
+
+
+def test_epsilons_of_equal_rho_are_found():
+    """The largest epsilon whose rho is at most another mechanism's, to a part in 256; none is raised."""
+    rho = pure_rho(1.0)
+    found = epsilon_of_rho(pure_rho, 3.0, rho)
+    assert 1.0 - 3.0 / 256 < found <= 1.0
+    assert epsilon_of_rho(pure_rho, 1.0, pure_rho(2.0)) == 1.0
+
+
+def test_quotes_under_a_zcdp_filter_compare_at_equal_rho():
+    """A draw adds eps^2/8, smooth noise four times as much: it is compared at about half of epsilon."""
+    quoted = {}
+    for name in ("basic", "zcdp"):
+        budget = dt.Budget(5.0, 1e-6)
+        session = dt.open({"a": [1.0] * 50}, columns={"a": dt.Real(0, 100)}, budget=budget, filter=name)
+        quoted[name] = session.quote(dt.Median("a"), epsilon=0.5, prior=dt.Normal(50, 8), rows=2_000)
+    plain, equal = quoted["basic"], quoted["zcdp"]
+    assert plain.mechanism == equal.mechanism == "inverse"
+    assert equal.alternatives["inverse"] == pytest.approx(plain.alternatives["inverse"], rel=0.2)
+    assert equal.alternatives["smooth"] > 2 * plain.alternatives["smooth"]
+    assert equal.loss.epsilon == 0.5
+
+
+def test_auto_compares_the_least_errors_at_equal_rho():
+    """Two attributes at a large epsilon: the mechanism is the best of those whose epsilons were lowered to one rho."""
+    statistic = STATISTICS["WorkloadCounts"]
+    name, prepared = prepare(statistic, epsilon=4.0, equal_rho=True)
+    tried = {one: prepare(statistic, epsilon=4.0, mechanism=one)[1] for one in applicable(statistic)}
+    least = min(one.loss.concentrated.rho for one in tried.values())
+
+    def error(mechanism):
+        def at(epsilon):
+            return prepare(statistic, epsilon=epsilon, mechanism=mechanism)[1]
+
+        epsilon = epsilon_of_rho(lambda e: at(e).loss.concentrated.rho, 4.0, least)
+        assert at(epsilon).loss.concentrated.rho <= least
+        return sum(at(epsilon).worst_case_error(0.95).expected)
+
+    errors = {one: error(one) for one in tried}
+    assert errors[name] <= min(errors.values()) * (1 + 1e-6)
+    assert prepared.loss.epsilon == 4.0

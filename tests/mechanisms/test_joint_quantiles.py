@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -16,10 +16,14 @@ from conftest import trials
 from dither.mechanisms import joint_draw as joint
 from dither.mechanisms import joint_quantiles as several
 from dither.mechanisms.joint_draw import joint_quantiles
-from dither.mechanisms.joint_quantiles import JOINT_COST, cost_of_levels, draw_levels, levels
+from dither.mechanisms.joint_quantiles import JOINT_COST, SeveralDraws, cost_of_levels, draw_levels, levels
+from dither.mechanisms.nested_quantiles import NESTED_COST, concentrated_nested, draw_nested, roots_of
 from dither.noise import discrete_exponential as rungs
-from dither.sources.column import Column
-from dither_lab.audit.laws.several import joint_law, levels_law
+from dither.privacy import Loss
+from dither.sources.column import Column, Shape
+from dither_lab.audit.checks import Effort
+from dither_lab.audit.laws.several import joint_law, levels_law, nested_law
+from dither_lab.audit.nested_quantiles import segment_losses
 
 
 def worst_joint_loss(rate, ranks, values, records):
@@ -71,6 +75,91 @@ def test_the_law_test_has_power():
     met = Counter(tuple(joint_quantiles(fine, bounds, ranks, Fraction(13, 20))) for _ in range(n))
     statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in law if n * law[z] >= 5)
     assert chi2.sf(statistic, len(law)) < 1e-9
+
+
+@pytest.mark.parametrize("ranks", [[1, 2, 4], [2, 3, 3], [1, 1, 4]])
+def test_nested_draws_cost_eight_times_their_rate(ranks):
+    """Three quantiles, the middle one first, all neighbours of a universe, all answers."""
+    epsilon, values, records = 4.0, 7, 4
+    bounds, rate = (0, values - 1), epsilon / NESTED_COST
+    laws = {x: nested_law(x, bounds, ranks, rate) for x in combinations(range(values), records)}
+    worst = max(
+        max(abs(math.log(laws[x][z] / laws[y][z])) for z in laws[x])
+        for x in laws
+        for y in laws
+        if len(set(x) & set(y)) == records - 1
+    )
+    assert 0.3 * epsilon < worst <= epsilon + 1e-9
+
+
+def test_a_record_that_comes_or_goes_costs_half_of_a_level():
+    """Inside of one segment, all data; wanted sizes that follow the records would cost half as much again."""
+    honest, broken = (segment_losses(Effort(quick=True), relative=relative) for relative in (False, True))
+    assert honest.holds
+    assert honest.lower > 0.95 * honest.claimed.epsilon
+    assert not broken.holds
+    assert broken.lower > 1.5 * broken.claimed.epsilon
+
+
+def test_roots_of_nested_draws_are_evenly_spread():
+    """About the root of the number, and groups of about as many between them."""
+    for count in (3, 21, 49, 99, 400):
+        roots = roots_of(count)
+        sizes = [after - before - 1 for before, after in pairwise([-1, *roots, count])]
+        assert max(sizes) - min(sizes) <= 1
+        assert abs(len(roots) - math.sqrt(count)) <= 1.5
+
+
+@pytest.mark.parametrize("certainty", [64, -4, -40])
+@pytest.mark.parametrize("ranks", [[1, 2, 4], [2, 3, 3]])
+def test_nested_draws_follow_their_law(ranks, certainty, monkeypatch):
+    """Samples against the definition (chi-square, false alarm 1e-9), also when windows must be widened first."""
+    fine, bounds, rate = np.array([1, 3, 4, 7]), (0, 8), Fraction(1, 2)
+    monkeypatch.setattr(joint, "_CERTAINTY", certainty)
+    law, n = nested_law(fine.tolist(), bounds, ranks, float(rate)), trials(6_000, 40_000)
+    met = Counter(tuple(draw_nested(fine, bounds, ranks, rate)) for _ in range(n))
+    assert set(met) <= set(law)
+    assert _surprise(met, law, n) > 1e-9
+
+
+def test_the_test_of_the_nested_law_has_power():
+    """A rate 30% off, and wanted sizes that follow the records, are rejected by the same test."""
+    fine, bounds, ranks, n = np.array([1, 3, 4, 7]), (0, 8), [1, 2, 4], 20_000
+    law, other = (nested_law(fine.tolist(), bounds, ranks, 0.5, relative=relative) for relative in (False, True))
+    met = Counter(tuple(draw_nested(fine, bounds, ranks, Fraction(13, 20))) for _ in range(n))
+    assert _surprise(met, law, n) < 1e-9
+    met = Counter(tuple(draw_nested(fine, bounds, ranks, Fraction(1, 2))) for _ in range(n))
+    assert _surprise(met, other, n) < 1e-9
+
+
+def _surprise(met, law, n):
+    """How likely such counts are under a law; rare tuples are counted together."""
+    common = [z for z in law if n * law[z] >= 5]
+    rest, expected = n - sum(met[z] for z in common), n * (1 - sum(law[z] for z in common))
+    statistic = sum((met[z] - n * law[z]) ** 2 / (n * law[z]) for z in common)
+    return chi2.sf(statistic + ((rest - expected) ** 2 / expected if expected > 5 else 0.0), len(common))
+
+
+def test_more_quantiles_than_a_joint_draw_takes_are_drawn_nested():
+    """A public rule, and what it states: rho of both levels."""
+    statistic = dt.Quantiles(q=[k / 50 for k in range(1, 50)], bounds=(0, 1)).resolve(
+        Shape(100_000, whole=False, nullable=False)
+    )
+    drawn = SeveralDraws.of(statistic, Loss(1.0), Fraction(1), None)
+    assert (drawn.order_of_draws, drawn.rate) == ("nested", Fraction(1, NESTED_COST))
+    assert drawn.loss.stated.rho == pytest.approx(2 * (2 * float(drawn.rate) ** 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("ranks", [[1, 2, 4], [2, 3, 3]])
+def test_nested_draws_have_the_rho_that_they_state(ranks):
+    """Renyi divergences of the exact law, all neighbours, several orders: at most rho times the order."""
+    rate, values, records = 0.5, 7, 4
+    rho = float(concentrated_nested(Fraction(1, 2)).rho)
+    laws = {x: nested_law(x, (0, values - 1), ranks, rate) for x in combinations(range(values), records)}
+    pairs = [(laws[x], laws[y]) for x in laws for y in laws if len(set(x) & set(y)) == records - 1]
+    for order in (1.5, 2.0, 8.0):
+        worst = max(math.log(math.fsum(p[z] ** order * q[z] ** (1 - order) for z in p)) / (order - 1) for p, q in pairs)
+        assert worst <= rho * order + 1e-9
 
 
 @pytest.mark.parametrize("shares", [(0.25, 0.5, 0.75), (0.1, 0.5, 0.6)])

@@ -16,7 +16,7 @@ from dither.mechanisms.drawn_limit import DrawnLimit
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.race import MISS, Race, at_most, upper_quantile
 from dither.privacy import Loss, Neighbours
-from dither.queries.graphs import Edges, KStars
+from dither.queries.graphs import Edges, KStars, Triangles
 from dither.sensitivity.limited_shares import limits_up_to
 from dither.sources.graph import Graph, GraphShape
 from dither_lab.audit.universes import node_universe
@@ -32,37 +32,37 @@ def universe(vertices):
 
 
 @functools.cache
-def values(vertices, limits):
+def values(vertices, limits, query=Edges()):  # noqa: B008  (queries are values)
     """The values of all graphs under limits: a row for each graph."""
-    whole = universe(vertices)
-    return np.array([whole.statistic.limited_values(one, limits) for one in whole.data])
+    statistic = query.resolve(GraphShape.of(vertices, Neighbours.NODE))
+    return np.array([statistic.limited_values(one, limits) for one in universe(vertices).data])
 
 
-def moved(vertices, limits):
+def moved(vertices, limits, query=Edges()):  # noqa: B008
     """How far every pair of neighbours is apart under each limit."""
     here, there = np.array(universe(vertices).pairs).T
-    found = values(vertices, limits)
+    found = values(vertices, limits, query)
     return found[here] - found[there]
 
 
-def raced_loss(prepared, vertices):
+def raced_loss(prepared, vertices, query=Edges()):  # noqa: B008
     """The most that all noisy values of the race show of a pair."""
     return float(
-        (np.abs(moved(vertices, prepared.limits)) / np.array([float(s) for s in prepared.scales])).sum(1).max()
+        (np.abs(moved(vertices, prepared.limits, query)) / np.array([float(s) for s in prepared.scales])).sum(1).max()
     )
 
 
-def drawn_loss(prepared, vertices):
+def drawn_loss(prepared, vertices, query=Edges()):  # noqa: B008
     """The most that a drawn limit and the noisy value under it show of a pair."""
     here, there = np.array(universe(vertices).pairs).T
-    chances = np.log([prepared.chances(list(map(int, one))) for one in values(vertices, prepared.limits)])
-    far = np.abs(moved(vertices, prepared.limits)) / np.array([float(s) for s in prepared.scales])
+    chances = np.log([prepared.chances(list(map(int, one))) for one in values(vertices, prepared.limits, query)])
+    far = np.abs(moved(vertices, prepared.limits, query)) / np.array([float(s) for s in prepared.scales])
     return float((chances[here] - chances[there] + far).max())
 
 
-def prepared(mechanism, vertices, epsilon=1.0, confidence=None):
+def prepared(mechanism, vertices, epsilon=1.0, confidence=None, query=Edges()):  # noqa: B008
     """A mechanism with close limits for few vertices."""
-    statistic = Edges().resolve(GraphShape.of(vertices, Neighbours.NODE))
+    statistic = query.resolve(GraphShape.of(vertices, Neighbours.NODE))
     return mechanism.prepare(MechanismSpec(statistic, Loss(epsilon), None, confidence))
 
 
@@ -223,6 +223,77 @@ def test_the_sensitivity_of_stars_is_attained(k):
     left, joined = (Graph(others + [(0, u) for u in near], n=n) for near in (full, pushing))
     assert (
         statistic.value(left) - statistic.value(joined) == statistic.global_sensitivity == 2 * k * math.comb(limit, k)
+    )
+
+
+@pytest.mark.parametrize("vertices", [4, 5])
+@pytest.mark.parametrize("query", [Triangles(), KStars(2), KStars(3)])
+def test_triangles_and_stars_under_every_limit(vertices, query):
+    """On all pairs of neighbours no value moves by more than its limit, the last one by all of it, and both mechanisms
+    stay within epsilon; with the noise of half the last limit the race does not."""
+    statistic = query.resolve(GraphShape.of(vertices, Neighbours.NODE))
+    limits = tuple(range(1, statistic.largest_share + 1))
+    most = np.abs(moved(vertices, limits, query)).max(axis=0)
+    assert (most <= limits).all()
+    assert most[-1] == limits[-1] == statistic.global_sensitivity
+    counts = [
+        type(query)(*([query.k] if hasattr(query, "k") else [])).resolve(one.shape).value(one)
+        for one in universe(vertices).data
+    ]
+    found = values(vertices, limits, query)
+    assert found[:, -1].tolist() == counts
+    assert (found <= found[:, -1:]).all()
+    for mechanism, loss in ((Race(base=CLOSE), raced_loss), (DrawnLimit(base=CLOSE), drawn_loss)):
+        assert loss(prepared(mechanism, vertices, 1.0, query=query), vertices, query) <= 1.0 + 1e-12
+    raced = prepared(Race(base=CLOSE), vertices, 1.0, query=query)
+    last = replace(raced, limits=raced.limits[-1:], scales=(raced.scales[-1] / len(raced.limits) * Fraction(3, 4),))
+    assert raced_loss(last, vertices, query) > 1.3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_triangles_of_random_neighbours(seed):
+    """Seven vertices of which one is rewired: no limited value moves by more than the limit."""
+    rng, n = np.random.default_rng(seed), 7
+    statistic = Triangles().resolve(GraphShape.of(n, Neighbours.NODE))
+    limits = tuple(range(1, statistic.largest_share + 1))
+    pairs = np.array([(u, v) for u in range(n) for v in range(u + 1, n)])
+    for density in (0.5, 0.7, 0.9):
+        kept = rng.random(len(pairs)) < density
+        here = statistic.limited_values(Graph(pairs[kept], n=n), limits)
+        for vertex in range(n):
+            own = (pairs == vertex).any(axis=1)
+            for mine in (np.zeros(len(pairs), bool), own, own & (rng.random(len(pairs)) < 0.5)):
+                there = statistic.limited_values(Graph(pairs[(kept & ~own) | mine], n=n), limits)
+                assert (np.abs(np.subtract(here, there)) <= limits).all()
+
+
+@pytest.mark.parametrize("vertices", [4, 5])
+def test_triangles_of_a_declared_degree(vertices):
+    """Their sensitivity on all pairs of neighbours; the count where no vertex has more edges."""
+    here, there = np.array(universe(vertices).pairs).T
+    graphs = universe(vertices).data
+    for degree in range(2, vertices + 1):
+        statistic = Triangles(max_degree=degree).resolve(GraphShape.of(vertices, Neighbours.NODE))
+        counts = np.array([statistic.value(one) for one in graphs])
+        assert np.abs(counts[here] - counts[there]).max() <= statistic.global_sensitivity
+        assert counts.max() <= statistic.most
+        for one, count in zip(graphs, counts, strict=True):
+            if np.diff(one.starts).max() <= degree:
+                assert count == Triangles().resolve(one.shape).value(one)
+
+
+def test_many_limits_are_planned_at_once():
+    """Stars of thirty leaves among 200,000 people: hundreds of limits, a public list without large roots."""
+    statistic = KStars(30).resolve(GraphShape.of(200_000, Neighbours.NODE))
+    limits = limits_up_to(statistic.largest_share, Fraction(5, 2))
+    assert len(limits) > 300
+    degrees = [statistic.degree_within(limit) for limit in limits]
+    assert degrees == sorted(degrees)
+    assert degrees[-1] == 199_999
+    assert all(
+        60 * math.comb(d, 30) <= limit < 60 * math.comb(d + 1, 30)
+        for d, limit in zip(degrees[1:-1], limits[1:-1], strict=True)
+        if d < 199_998
     )
 
 

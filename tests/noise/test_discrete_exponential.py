@@ -212,3 +212,36 @@ def test_the_window_leaves_out_what_it_says(points, rate):
         context.prec = 60
         outside = points * (-Decimal(rate.numerator) * reach / rate.denominator).exp()
         assert outside <= Decimal(2) ** -40
+
+
+@pytest.mark.parametrize("rate", RATES[:3], ids=str)
+@pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: str(len(sizes)))
+def test_floats_decide_only_what_is_sure(sizes, rate, monkeypatch):
+    """At and around every edge, and at random: the rung of exact sums, or none.  Twin: weights that are off by 1e-6."""
+    shares = cumulative(exponential_weights(range(1, len(sizes) + 1), rate, sizes))
+
+    def wrong():
+        mistakes = decided = 0
+        near = {int(share * 2**128) + step * 2**e for share in shares for step in (-1, 1) for e in (70, 80, 90, 105)}
+        for word in [*edge_words(shares), *(word for word in near if 0 <= word < 2**128)]:
+            source = OneTape(word)
+            index = rungs._by_floats(sizes, sum(sizes), rate, rungs.LazyBits(128, source), complete=True)
+            decided += index is not None
+            mistakes += index is not None and index != expected_index(shares, source.real(word))
+        return mistakes, decided
+
+    mistakes, decided = wrong()
+    assert not mistakes
+    assert decided > 50 or float(rate) * (len(sizes) + 1) > 512
+    if sum(size > 0 for size in sizes) > 1 and decided:
+        honest = rungs._decay
+        monkeypatch.setattr(rungs, "_decay", lambda rate, count: honest(rate, count) ** (1.0 - 1e-6))
+        assert wrong()[0]
+
+
+def test_floats_leave_room_for_rungs_that_were_not_seen():
+    """Half of the points lie beyond: of the upper half of a tape nothing is decided."""
+    rate, sizes = Fraction(1, 1000), [5] * 10
+    for word in (0, 2**126, 2**127 + 2**126, 2**128 - 1):
+        index = rungs._by_floats(sizes, 100, rate, rungs.LazyBits(128, OneTape(word)), complete=False)
+        assert index is None or word < 2**127

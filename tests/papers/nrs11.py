@@ -1081,7 +1081,7 @@ dt.sample_and_aggregate(x, lambda b: b[0], blocks=len(x), aggregator="medoid", e
         title="m samples of n/m people, drawn again until nobody is in more than sqrt(m) of them",
         call="""seen = []
 options = {"bounds": (0, 1), "sampling": "overlapping", "executor": "trusted", "aggregator": "smooth_median"}
-dt.sample_and_aggregate(np.arange(n), lambda b: seen.append(b) or 0.0, blocks=m, epsilon=1.0, **options)
+dt.sample_and_aggregate(np.arange(n), lambda b: seen.append(b) or 0.0, blocks=m, epsilon=1.0, example=None, **options)
 len(seen), len(seen[0]), bool(np.bincount(np.concatenate(seen).astype(int)).max() <= math.sqrt(m))""",
         given={"n": 1_000, "m": 100},
         other={"n": 1_000, "m": 200},

@@ -160,7 +160,8 @@ def in_memory(entry, query):
         return dt.Graph(EDGES, n=12, weights=[1 + (a + b) % 9 for a, b in EDGES], cap=10), {}
     table = columns()
     if entry.of == "column":
-        needs = "bounds" in entry.fields and "bounds" in entry.parameters
+        # (a histogram has bounds for bins of equal width only)
+        needs = "bounds" in entry.fields and "bounds" in entry.parameters and entry.name != "histogram"
         return table[query.column], {"bounds": (0, 100)} if needs else {}
     numbers = {name: table[name] for name in (("flag",) if entry.column_types == ("boolean",) else ("x", "y"))}
     # (of the methods of a regression only one has bounds, and it is not the default)

@@ -24,8 +24,9 @@ from dither.statistics.order import RankedValue
 from dither.statistics.unknown_size import SharedRank
 
 ROWS = 4_000
+# (The ties are no round number, which a draw would hit nearly always.)
 PUBLISHED = np.concatenate(
-    [np.linspace(20_000, 45_000, 800), np.full(400, 52_000.0), np.linspace(60_000, 250_000, 800)]
+    [np.linspace(20_000, 45_000, 800), np.full(400, 52_000.123457), np.linspace(60_000, 250_000, 800)]
 )
 SOURCES = {
     "lognormal": (dt.Lognormal(70_000, 0.8), lambda r: r.lognormal(math.log(70_000), 0.8, ROWS)),

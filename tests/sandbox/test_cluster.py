@@ -59,7 +59,7 @@ def test_blocks_survive_the_death_of_a_node(two_nodes):
     ray.init(address=local.address, log_to_driver=False)
     blocks = [np.full(10, float(place)) for place in range(16)]
     expected = [10.0 * place for place in range(16)]
-    with Cluster(Function(WHERE, "program"), output=OUTPUT, slot=0.9, cores=1, losses=0) as box:
+    with Cluster(Function(WHERE, "program"), output=OUTPUT, slot=2.0, cores=1, losses=0) as box:
         assert box.run(blocks[:2])[:, 0].tolist() == [1.0, 1.0]
 
     with (
@@ -68,7 +68,7 @@ def test_blocks_survive_the_death_of_a_node(two_nodes):
     ):
         pass
 
-    with Cluster(Function(PROGRAM, "program"), output=OUTPUT, slot=0.9, cores=1, detection=10) as box:
+    with Cluster(Function(PROGRAM, "program"), output=OUTPUT, slot=2.0, cores=1, detection=10) as box:
         planned = box.schedule(len(blocks)).seconds
         killer = threading.Timer(1.0, lambda: local.remove_node(second, allow_graceful=False))
         killer.start()

@@ -214,8 +214,14 @@ def test_vertices_that_are_people(folder):
         assert session.quote(dt.Edges(max_degree=29), epsilon=1.0).mechanism == "worst_case"
         assert session.quote(dt.KStars(2, max_degree=4), epsilon=1.0).mechanism == "worst_case"
         assert session.quote(dt.Edges(), epsilon=1.0, prior=dt.ErdosRenyi(0.5)).expected_error > 0
+        for query, most in ((dt.Triangles(), 4060), (dt.KCliques(3), 4060), (dt.KStars(2), 12180)):
+            release = session.ask(query, epsilon=1.0)
+            assert (release.neighbours, release.mechanism) == (dt.Neighbours.NODE, "drawn_limit")
+            assert release.interval[0] <= release.value <= release.interval[1] == most
+            assert session.quote(query, epsilon=1.0, prior=dt.ErdosRenyi(0.5)).expected_error > 0
+        assert session.sql("SELECT triangles(max_degree => 5) FROM people", epsilon=1.0).mechanism == "worst_case"
         spent = session.budget.spent
-        for query in (dt.Triangles(), dt.KStars(2), dt.KTriangles(2), dt.KCliques(4), dt.MinCut()):
+        for query in (dt.KTriangles(2), dt.KCliques(4), dt.MinCut()):
             with pytest.raises(dt.NotApplicable, match=query.name):
                 session.ask(query, epsilon=0.5)
         count = dt.Custom(
@@ -225,7 +231,7 @@ def test_vertices_that_are_people(folder):
         for query in (count, distance):
             with pytest.raises(dt.DitherError, match=r"node|about a graph|not asked"):
                 session.ask(query, epsilon=0.5)
-        assert session.budget.spent == spent == dt.Loss(5.0)
+        assert session.budget.spent == spent == dt.Loss(9.0)
     text = dump_schema(load_schema(folder / "people.toml"))
     assert 'neighbours = "node"' in text
     (folder / "people.toml").write_text(text.replace('neighbours = "node"\n', ""))

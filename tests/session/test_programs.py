@@ -129,7 +129,7 @@ def test_a_failing_program_is_charged_and_tells_nothing():
     def fails(block):
         raise ValueError(block)
 
-    release = session.ask(program(fails, default=5_000), epsilon=20.0, confidence=None)
+    release = session.ask(program(fails, default=5_000, settings={"example": None}), epsilon=20.0, confidence=None)
     assert abs(release.value - 5_000) < 10
     assert session.budget.spent == dt.Loss(20.0)
 
@@ -162,7 +162,7 @@ def test_too_little_budget_runs_nothing():
 
     ran = []
     with pytest.raises(BudgetExceeded):
-        session.ask(program(lambda block: ran.append(1)), epsilon=1_000.0)
+        session.ask(program(lambda block: ran.append(1), settings={"example": None}), epsilon=1_000.0)
     assert not ran
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import dither as dt
 from contract.record_sources import BY_ENGINE, Place
+from dither.sources import windows
 from dither.sources.column import Column
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
@@ -100,6 +101,7 @@ def test_what_is_read_together_is_what_the_records_are(by, few, engines_of, monk
         ("tips", (1.0,), 0, False),
         ("tips", (0.1, 0.9), 0, True),
         ("tips", (), 2, False),
+        ("tips", (0.2,), 2, True),
         (None, (), 0, False),
     ]
     for engine in engines_of(records).values():
@@ -113,6 +115,30 @@ def test_what_is_read_together_is_what_the_records_are(by, few, engines_of, monk
         for group in range(GROUPS if by else 1):
             for (name, shares, powers, summed), each in zip(wanted, read, strict=True):
                 compare(each[group], truth_of(records, name, group if by else None), shares, powers, summed)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 22])
+@pytest.mark.parametrize("by", [(), ("job",)])
+def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkeypatch):
+    """DuckDB lists few records and counts many by value: the same ranks, ties and sums, also of left out records."""
+    monkeypatch.setenv("DITHER_FEW_ROWS", "0")
+    monkeypatch.setattr(windows, "MOST_LISTED", most)
+    records, listed = table(), []
+    with opened(place, "duckdb", records) as session:
+        engine = session._source.engine
+        fetched = type(engine).arrays_and_list
+        monkeypatch.setattr(type(engine), "arrays_and_list", lambda *args: listed.append(1) or fetched(*args))
+        selection = Selection(engine, Schema("records", COLUMNS, rows=ROWS), by=by)
+        for name, shares, powers, summed in (("tips", (0.1, 0.9), 2, True), ("pay", (0.5,), 0, False)):
+            shared = SharedReading()
+            read = EngineColumns(selection, name, COLUMNS[name].grid, COLUMNS[name].missing, None, shared)
+            read.shares, read.width, read.powers, read.summed = shares, 20, powers, summed
+            beside = EngineColumns(selection, None, dt.Boolean().grid, 1, None, shared)
+            for group in range(GROUPS if by else 1):
+                truth = truth_of(records, name, group if by else None)
+                compare(read.each()[group], truth, shares, powers, summed)
+                assert beside.records(group) == truth_of(records, None, group if by else None).records
+    assert bool(listed) == bool(most)
 
 
 def compare(found, truth, shares, powers, summed):

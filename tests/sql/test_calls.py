@@ -408,6 +408,7 @@ def test_the_documentation_lists_every_function():
             "x2": dt.Real(0, 1),
             "flag": dt.Boolean(),
         },
+        unit="person",
     )
     rows = documented()
     known = {*functions_of(scope_of(schema)), *functions_of(GRAPH)}

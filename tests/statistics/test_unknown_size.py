@@ -10,6 +10,7 @@ import pytest
 from dither.errors import NotProved
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
+from dither.mechanisms.smoothed_ladder import SmoothedRungs
 from dither.privacy import Loss, Neighbours
 from dither.queries.order import Median, OrderStatistic, Quantiles
 from dither.queries.smallest import SmallestSum
@@ -23,6 +24,7 @@ from dither.statistics.smallest import SmallestTotal
 from dither.statistics.unknown_size import (
     FilteredMean,
     FilteredTotal,
+    MeanLadder,
     SharedRank,
     SharedRankDifference,
     for_people,
@@ -483,3 +485,34 @@ def smallest(k, grid, relation):
     """The statistic of a selection with at most MOST records."""
     shape = Shape(MOST, whole=True, nullable=False, private=True, neighbours=relation)
     return SmallestSum(k=k, bounds=grid.ends).resolve(shape)
+
+
+@pytest.mark.parametrize("rate", [1e-3, 0.05, 0.7])
+def test_rungs_of_means_that_are_not_looked_at_lie_below_their_bound(rate):
+    """max e^{-rate (k - start)} U_k over all k, listed; a bound of 70% would be too low for some."""
+    tight = 0.0
+    for records, cap in ((1, 10**6), (40, 10**6), (300, 999), (300, 10**12)):
+        ladder = MeanLadder(records, cap)
+        for start in (0, 1, records // 2, records - 1):
+            for stop in (start + 1, records + 5):
+                listed = ladder.sensitivity_at_distance(start, stop).astype(float)
+                most = float((listed * np.exp(-rate * np.arange(stop - start))).max())
+                bound = ladder.most_decayed(start, stop, rate)
+                assert bound >= most * (1 - 1e-12)
+                tight = max(tight, most / bound)
+    assert tight > 0.7
+
+
+def test_smoothed_rungs_of_means_are_those_of_all_rungs():
+    """Enclosed by reading few of them, and by listing every one."""
+    decay = Fraction(99, 100)
+    for records, cap in ((2_000, 10**9), (300, 10**9), (5, 1000)):
+        rungs = SmoothedRungs(MeanLadder(records, cap), decay)
+        low, high = rungs.enclosed(min(10, rungs.settled), 128)
+        listed = [*map(int, MeanLadder(records, cap).sensitivity_at_distance(0, records)), cap]
+        for k, (under, over) in enumerate(zip(low, high, strict=True)):
+            exact = max(value * decay**j for j, value in enumerate(listed[k:]))
+            assert under <= exact * 2**128 <= over
+            assert over - under < 2**20
+        assert len(rungs._read) <= records
+    assert len(SmoothedRungs(MeanLadder(10**6, 10**12), decay).enclosed(10, 128)[0]) == 10

@@ -82,6 +82,11 @@ def _fits(tab):
         f".filter(([, box]) => Math.min(box.width, box.height) < {LEAST_TARGET}).map(([one]) => one.outerHTML)"
     )
     assert small == []
+    boxes = tab.run(
+        "[...document.querySelectorAll('input[type=checkbox], input[type=radio]')].filter(one => one.checkVisibility())"
+        ".map(one => one.getBoundingClientRect().width)"
+    )
+    assert all(width >= LEAST_TARGET for width in boxes)
 
 
 @pytest.mark.parametrize("visit", [{"dark": False}, {"dark": True}], ids=["light", "dark"], indirect=True)

@@ -57,7 +57,7 @@ def test_what_a_schema_declares_makes_an_estimate(visit, pictures):
     tab.see("Estimate", ".basis")
     tab.see("values as the schema declares")
     tab.picture(pictures / "declared-prior.png")
-    quoted = tab.run("[...document.querySelectorAll('.facts dd')].at(-1).innerText").split(",")[0]
+    quoted = tab.run("document.querySelector('.mechanism').textContent")
     visit.pay()
     assert curator.history("declared")[0]["releases"][0]["mechanism"].replace("_", " ") == quoted
 

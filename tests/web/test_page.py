@@ -4,7 +4,10 @@ Every visit ends with the check that the browser had nothing to complain about a
 """
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -12,7 +15,8 @@ from page_server import SCHEMA
 
 DOT = "[aria-label=Answer] circle.dot"
 WHISKERS = (
-    "[...document.querySelectorAll('[aria-label=Answer] line.whisker')].map(one => parseFloat(one.getAttribute('x1')))"
+    "[...document.querySelectorAll('[aria-label=Answer] line.whisker')].filter(one => !one.closest('.beyond'))"
+    ".flatMap(one => ['x1', 'x2'].map(end => parseFloat(one.getAttribute(end))))"
 )
 BARS = (
     "[...document.querySelectorAll('[aria-label=Answer] rect.column')]"
@@ -26,6 +30,7 @@ def test_from_registration_to_a_drawn_answer(visit, pictures):
     curator.source("story")
     visit.sign_in()
     tab.click_text("Register", "#nav a")
+    tab.click_text("Write a schema file")
     tab.fill("input[name=name]", "story")
     tab.fill("textarea[name=schema]", SCHEMA.format(name="story", epsilon=2.0))
     tab.picture(pictures / "register.png")
@@ -84,7 +89,7 @@ def test_groups_stand_below_each_other_and_histograms_have_bars(visit, pictures)
     values = visit.curator.history(name)[-1]["releases"][0]["value"]
     assert len(widths) == 4
     assert widths[1] / widths[2] == pytest.approx(values[1] / values[2], rel=1e-6)
-    assert tab.run(f"{WHISKERS}.length") == 4 * 3
+    assert tab.run(f"{WHISKERS}.length") == 4 * 2
     tab.picture(pictures / "histogram.png")
 
 
@@ -183,34 +188,92 @@ def test_public_knowledge_turns_the_bound_into_an_estimate(visit, pictures):
 
 
 def test_a_budget_runs_out(visit, pictures):
-    """The last question that fits is answered; the next is refused in the server's words, and nothing is charged."""
+    """The last question that fits is answered; the next cannot be sent, and the reason stands below the button."""
     tab, name = visit.tab, visit.curator.dataset("small", epsilon=0.25)
     visit.sign_in(visit.curator.analyst("charles"))
     visit.open(name)
     tab.fill("input[name=epsilon]", "0.2")
     visit.pay()
     tab.see("ε 0.05 left")
-    tab.see("more than is left")
     tab.choose("select[name=kind]", "mean")
     tab.see("more than is left")
-    tab.until("document.querySelector('button[name=ask]').innerText.startsWith('Spend')")
-    tab.click("button[name=ask]")
-    tab.see("The budget does not cover this", ".problem")
-    tab.see("nothing was charged", ".problem")
+    button = "document.querySelector('button[name=ask]')"
+    tab.until(f"{button}.innerText.startsWith('Spend')")
+    assert tab.run(f"{button}.disabled")
+    reason = tab.run(f"document.getElementById({button}.getAttribute('aria-describedby')).innerText")
+    assert (
+        reason == "This would spend ε 0.2, and only ε 0.05 of the dataset’s budget is left. Choose a smaller epsilon."
+    )
     tab.picture(pictures / "budget-gone.png")
+    tab.fill("input[name=epsilon]", "0.05")
+    tab.until(f"{button}.innerText === 'Spend ε 0.05 and ask' && !{button}.disabled")
     assert visit.curator.spent(name) == 0.2
 
 
 def test_the_same_question_is_free(visit):
-    """A question that was answered comes from the store, and the page says that nothing was charged."""
+    """A question that was answered comes from the store: the button offers it free, and nothing is charged."""
     tab, name = visit.tab, visit.curator.dataset("again")
     visit.sign_in()
     visit.open(name)
     visit.pay()
     tab.see("spent ε 1", "[aria-label=Answer]")
-    visit.pay()
+    value = tab.run("document.querySelector('.headline').innerText")
+    tab.until("document.querySelector('button[name=ask]').innerText === 'Show the stored answer, free'")
+    tab.see("This question was answered before")
+    tab.run("document.querySelector('[aria-label=Answer]').remove()")
+    tab.click("button[name=ask]")
     tab.see("from the store, free", "[aria-label=Answer]")
+    assert tab.run("document.querySelector('.headline').innerText") == value
     assert visit.curator.spent(name) == 1.0
+    tab.click("input[name=again]")
+    tab.until("document.querySelector('button[name=ask]').innerText === 'Spend ε 1 and ask'")
+
+
+def test_a_refusal_is_cleared_when_the_question_changes(visit):
+    """What the server said of one statistic does not stand beside the next."""
+    tab, name = visit.tab, visit.curator.dataset("cleared")
+    visit.sign_in()
+    visit.open(name)
+    tab.choose("select[name=kind]", "kmeans")
+    tab.fill("input[name=k]", "2")
+    tab.see("delta", ".problem")  # it needs one
+    tab.run(
+        "window.seen = []; new MutationObserver(() => window.seen.push(!!document.querySelector('.problem')))"
+        ".observe(document.querySelector('.side'), {childList: true, subtree: true})"
+    )
+    tab.choose("select[name=kind]", "median")
+    tab.until("window.seen.length > 0")
+    assert tab.run("window.seen[0]") is False
+    tab.see("Expected error", ".side")
+    assert tab.run("document.querySelector('.problem')") is None
+
+
+def test_the_python_on_the_page_gives_the_answer_on_the_page(visit):
+    """What is offered to be copied runs as it stands, and asks the question that was asked; the SQL does too."""
+    tab, name = visit.tab, visit.curator.dataset("copied")
+    token = visit.curator.analyst("noether")
+    visit.sign_in(token)
+    visit.open(name)
+    tab.choose("select[name=kind]", "quantile")
+    tab.click_text("Add a condition")
+    tab.choose("select[name=where-column]", "job")
+    tab.choose("select[name=where-value]", "nurse")
+    tab.choose("select[name=confidence]", "0.9")
+    visit.pay()
+    value = tab.run("document.querySelector('.headline').innerText").split()[0]
+    code = tab.run("document.querySelector('[aria-label=\\'The same in Python\\']').innerText")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "DITHER_TOKEN": token},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"= {float(value.replace(',', '')):.6g}"[:6] in done.stdout
+    assert visit.curator.spent(name) == 1.0  # stored: it was the same question
+    statement = tab.run("document.querySelector('[aria-label=\\'The same in SQL\\']').innerText")
+    asked = {"sql": statement, "epsilon": 1.0, "confidence": 0.9}
+    assert visit.curator.call("POST", f"/v1/datasets/{name}/quote", asked, token)["stored"]
 
 
 def test_an_answer_lost_on_its_way_is_paid_for_once(visit):

@@ -143,9 +143,108 @@ def test_quotes_say_what_their_error_is(module, kind, name):
         assert part in text
 
 
+def test_quotes_show_the_typical_error_before_the_worst(module):
+    """What to expect of ordinary data comes first, the bound for all data after it."""
+    quote = {
+        "query": "median of pay",
+        "epsilon": 0.1,
+        "delta": 0,
+        "expected_error": 500.0,
+        "bound": 950.0,
+        "groups": 1,
+        "kind": "upper bound",
+        "confidence": 0.95,
+        "mechanism": "inverse",
+        "noise": "none",
+        "assumptions": [],
+        "typical_error": [1.25, 7.5],
+    }
+    payload = {"epsilon": 0.1, "delta": 0, "quotes": [quote]}
+    text = module("quote.js", "quoteParts", payload, {"answer_seconds": 2}, {"epsilon": 1, "delta": 0})
+    assert text.index("± 1.25 to ± 7.5") < text.index("± 500")
+    assert text.index("Typical error") < text.index("Expected error, at most")
+    assert module("quote.js", "glance", payload) == "ε 0.1 · about ± 1.25 to ± 7.5"
+
+
+def test_every_kind_of_answer_has_a_picture(module, visit):
+    """Quantiles, a line, points and bars, by what the server's list of queries says; each has a role and a label."""
+    tab = visit.tab
+    common = {
+        "epsilon": 1,
+        "delta": 0,
+        "confidence": 0.95,
+        "neighbours": "change-one",
+        "mechanism": "inverse",
+        "noise": "laplace",
+    }
+    releases = [
+        {"query": "quantiles of pay", "value": [1, 2, 4], "interval": [[0, 2], [1, 3], [3, 5]]},
+        {"query": "regression of y (medians of fits)", "value": [5, 3], "interval": [[4, 6], [2, 4]]},
+        {"query": "line (least squares of y on x)", "value": [5, 3], "interval": [[4, 6], [2, 4]]},
+        {"query": "kmeans of x, y", "value": [[1, 20], [7, 80]], "interval": [[[0, 19], [2, 21]], [[6, 79], [8, 81]]]},
+        {"query": "histogram of job", "value": [3, 10], "interval": [[1, 5], [8, 12]]},
+    ]
+    labels = [["0.25", "0.5", "0.75"], ["intercept", "x"], ["intercept", "x"], ["centre 1", "centre 2"], ["a", "b"]]
+    tab.run("import('/static/questions.js').then(one => one.loadQueries())")
+    sent = [{**common, **one, "labels": names} for one, names in zip(releases, labels, strict=True)]
+    dataset = {"columns": {"x": {"type": "real", "bounds": [0, 10]}}}
+    text = module("drawing.js", "answersFigure", sent, dataset)
+    assert "centre 2 · y" in text
+    drawn = tab.run(
+        "[...document.querySelectorAll('figure')].map(one => [one.querySelector('figcaption').innerText,"
+        " one.querySelectorAll('svg.plot').length, one.querySelectorAll('rect.column').length])"
+    )
+    assert [(plots, bars) for _, plots, bars in drawn] == [(1, 0), (1, 0), (1, 0), (1, 0), (0, 2)]
+    said = tab.run(
+        "[...document.querySelectorAll('svg.plot, svg.strip')].map(one =>"
+        " [one.getAttribute('role'), one.getAttribute('aria-label')])"
+    )
+    assert len(said) == 4 + sum(map(len, labels)) + 2  # a row for each coordinate of a centre
+    assert all(role == "img" and label for role, label in said)
+    assert "The fitted line: y is 5 plus 3 for each unit of x" in {label for _, label in said}
+    text = tab.run("[...document.querySelectorAll('main svg *')].map(one => one.outerHTML).join()")
+    assert "NaN" not in text
+    assert "undefined" not in text
+
+
+def test_a_short_interval_is_not_hidden_behind_its_dot(module, visit):
+    """Counts of thousands with intervals of a few: the ends reach above and below the dot, and are drawn over it."""
+    common = {
+        "epsilon": 1,
+        "delta": 0,
+        "confidence": 0.95,
+        "neighbours": "change-one",
+        "mechanism": "worst_case",
+        "noise": "laplace",
+    }
+    sizes = {"a": 100, "b": 5000}
+    releases = [
+        {**common, "query": "count", "value": size, "interval": [size - 3, size + 3], "group": {"job": name}}
+        for name, size in sizes.items()
+    ]
+    module("drawing.js", "answersFigure", releases)
+    rows = visit.tab.run(
+        "[...document.querySelectorAll('svg.strip')].map(one => { const box = part => part.getBoundingClientRect();"
+        " const dot = box(one.querySelector('.dot')); return [...one.querySelectorAll('.beyond line')].map(line =>"
+        " [dot.top - box(line).top, box(line).bottom - dot.bottom,"
+        " one.querySelector('.dot').compareDocumentPosition(line) & 4]) })"
+    )
+    assert len(rows) == 2
+    for above, below, over in (end for row in rows for end in row):
+        assert min(above, below) >= 2
+        assert over
+
+
 def test_answers_of_every_shape_are_drawn(module, visit):
     """Dates, ends at infinity, refusals, negative counts, a single point: no shape breaks the drawing."""
-    common = {"confidence": 0.95, "neighbours": "change-one", "mechanism": "inverse", "noise": "laplace"}
+    common = {
+        "epsilon": 1,
+        "delta": 0,
+        "confidence": 0.95,
+        "neighbours": "change-one",
+        "mechanism": "inverse",
+        "noise": "laplace",
+    }
     releases = [
         {"query": "median of day", "value": "2014-05-01", "interval": ["2014-04-01", "2014-06-01"]},
         {"query": "sum of pay", "value": 12.5, "interval": ["-Infinity", "Infinity"]},

@@ -78,6 +78,9 @@ class DescriptionPlan:
             raise InvalidArgument("data", f"{len(columns)} columns", f"must have from 1 to {MOST_COLUMNS:,} columns")
         options = Options.asked(epsilon, delta, confidence=confidence)
         loss = options.loss
+        if options.simultaneous is not None:
+            wanted = "must be a number: how many intervals a description has is only known afterwards"
+            raise InvalidArgument("confidence", "Simultaneous", wanted)
         if loss.is_pure:
             raise InvalidArgument("delta", loss.delta, "must be above 0 for values that are frequent, such as 1e-6")
         _ = options.miss

@@ -6,6 +6,7 @@ The OpenAPI document is made of them.  Newer servers may send more than these fi
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import itertools
@@ -42,8 +43,9 @@ from dither.borders import (
 from dither.errors import InvalidArgument
 from dither.plain import Given, Json
 from dither.privacy import Budget, Loss, Neighbours
-from dither.queries.registry import entry, released_types
+from dither.queries.registry import Picture, entry, released_types
 from dither.quotes.quote import ESTIMATE, EXACT, UNKNOWN, UPPER_BOUND
+from dither.release import POPULATION, SAMPLE, IntervalName
 
 if TYPE_CHECKING:
     Read: TypeAlias = Given
@@ -100,10 +102,12 @@ def _is_end(value: Given) -> bool:
 
 
 def _is_day(value: Given) -> bool:
-    try:
-        return isinstance(value, str) and datetime.date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
+    """Whether it is a date or a moment as JSON has them."""
+    for read in (datetime.date.fromisoformat, datetime.datetime.fromisoformat):
+        with contextlib.suppress(ValueError):
+            if isinstance(value, str) and read(value).isoformat() == value:
+                return True
+    return False
 
 
 _INFINITE_SCHEMA: dict[str, Json] = {"enum": list(_INFINITE)}
@@ -237,6 +241,16 @@ class ClampedToAnswer(AnswerModel):
     beyond_interval: Annotated[tuple[int, int], Accepts(_COUNTS)] | None = None
 
 
+class PersonLimitAnswer(AnswerModel):
+    """A limit of what one person contributes that was found privately."""
+
+    epsilon: Finite
+    rows: Whole | None = None
+    total: Annotated[tuple[Exact, Exact], Accepts(pair(Finite, "must be a list of two numbers"))] | None = None
+    is_weighted: Flag = False
+    counted: Annotated[str, Accepts(choice("rows", "groups"))] = "rows"
+
+
 class ReleaseAnswer(LossAnswer):
     """One release; servers of version 0.1.0 call its mechanism ``calibration``."""
 
@@ -258,6 +272,9 @@ class ReleaseAnswer(LossAnswer):
     claim: str | None = None
     derived_from: Whole | None = None
     clamped_to: ClampedToAnswer | None = None
+    person_limit: PersonLimitAnswer | None = None
+    interval_of: Annotated[IntervalName, Accepts(choice(SAMPLE, POPULATION))] = SAMPLE
+    simultaneous: Level | None = None
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
@@ -434,6 +451,7 @@ class QuoteAnswer(LossAnswer):
     seconds: Epsilon | None = None
     derived_from: Whole | None = None
     floor: Epsilon | None = None
+    typical_error: Annotated[Read, Accepts(pair(ERROR, "must be two errors") | None)] = None
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
@@ -449,6 +467,8 @@ class QuotesAnswer(AnswerModel):
     dataset: str | None = None
     epsilon: Epsilon | None = None
     delta: Delta | None = None
+    stored: Flag = False
+    """Whether the answer to exactly this question is stored, which is then given at no loss."""
     quotes: Annotated[list[QuoteAnswer], _SOME, _NOTHING]
 
 
@@ -508,7 +528,9 @@ class DatasetAnswer(DatasetSummary):
     cap: Finite | None = None
     step: Finite | None = None
     unit: str | None = None
-    rows_per_unit: Whole | None = None
+    rows_per_unit: Annotated[
+        int | str | None, Accepts(either(lambda rows: isinstance(rows, str), choice("private"), whole(0)))
+    ] = None
     version: Whole | None = None
     """Of the schema file: 1 counts missing values as the lower bound where nothing is declared."""
     columns: Annotated[dict[str, Read], Accepts(by_name(Public, 100_000, "columns"))] | None = None
@@ -518,6 +540,29 @@ class DatasetAnswer(DatasetSummary):
     """For owners: whether stored answers are of an earlier state of the source; null if that is not known."""
     warnings: Names = Field(default_factory=list)
     """For owners: what to change in the schema file."""
+
+
+class SourceFiles(AnswerModel):
+    """For owners: the files that a schema may name as its source, by their paths there."""
+
+    files: Names
+    complete: Flag
+    """False where there are more files than are listed."""
+
+
+class SourceColumn(AnswerModel):
+    """A column of a source, and the type that it is stored in."""
+
+    name: str
+    stored: str
+    types: Names
+    """As which it may be declared."""
+
+
+class SourceColumns(AnswerModel):
+    """For owners: the columns of a source before any of them is declared; no record is read."""
+
+    columns: list[SourceColumn]
 
 
 def _is_broken(given: Given) -> bool:
@@ -574,6 +619,12 @@ class QueryForm(AnswerModel):
     label: str
     group: str
     help: str
+    class_: Annotated[str, Field(alias="class")]
+    """Its class in Python: ``dt.Median`` for ``Median``."""
+    noun: str
+    """What the ``query`` of its releases begins with, unless a statement gave it a name."""
+    picture: Annotated[str, Accepts(choice(*get_args(Picture)))]
+    """How a page may draw its answers."""
     of: str
     columns: Names
     named: Names

@@ -24,13 +24,13 @@ from dither.errors import DitherError, InvalidArgument
 from dither.interfaces import strict_json
 from dither.plain import MOST_ANSWERED, Json, JsonObject, as_float, finite_number, plain, with_infinities
 from dither.plain import Given as Parsed
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Loss, Simultaneous
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.queries.wire import to_json
 from dither.quotes.quote import LEVEL, Quote, Quotes
 from dither.release import B, Release, Releases, V
-from dither.session.account import Account, Spend
+from dither.session.account import Account, Spend, SpendHistory
 from dither.sql.select import is_select, selecting
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dither.quotes.priors import Prior
     from dither.typing import (
         Answered,
+        ErrorName,
         HowOptions,
         Interval,
         NamedWeights,
@@ -218,6 +219,7 @@ class RemoteSession:
             "POST", f"{self._path(dataset)}/quote", payload | _options(options), expected="QuotesAnswer"
         )
         level = options.get("confidence")
+        level = level.confidence if isinstance(level, Simultaneous) else level
         asked = LEVEL if level is None else float(level)
         wanted = None if isinstance(query, str) else 1 if isinstance(query, Query) else len(query)
         if wanted not in (None, len(answer["quotes"])):
@@ -230,7 +232,7 @@ class RemoteSession:
         query: Query,
         *,
         target_error: Number,
-        of: Literal["expected_error", "bound"] = "expected_error",
+        of: ErrorName = "expected_error",
         **options: Unpack[RemoteLeastEpsilonOptions],
     ) -> Quote:
         """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``.
@@ -274,13 +276,13 @@ class RemoteSession:
         return Account(Budget(total["epsilon"], total["delta"]), _loss(payload["spent"]), _loss(payload["left"]))
 
     @property
-    def history(self) -> list[Spend]:
+    def history(self) -> SpendHistory:
         """Own charges (an owner's: everyone's), oldest first, with their answers."""
         return self.history_of(None)
 
-    def history_of(self, dataset: str | None) -> list[Spend]:
+    def history_of(self, dataset: str | None) -> SpendHistory:
         """The same, of one dataset; a client reads ``MOST_CHARGES`` of them at most."""
-        spends: list[Spend] = []
+        spends = SpendHistory()
         path = f"{self._path(dataset)}/releases"
         while True:
             after = spends[-1].number if spends else 0
@@ -614,6 +616,8 @@ def _options(options: Payload) -> JsonObject:
     for name in ("mechanism", "noise"):
         if options.get(name) is not None and not isinstance(options[name], str):
             raise InvalidArgument(name, options[name], 'must be a name such as "smooth" where a server is asked')
+    if isinstance(confidence := options.get("confidence"), Simultaneous):
+        options = {**options, "confidence": confidence.confidence, "simultaneous": True}
     payload: JsonObject = {
         key: plain(value, finite_number)
         for key, value in options.items()

@@ -20,7 +20,7 @@ from dither.aliases import accepts_older
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
 from dither.ledger import accounts, chain
 from dither.ledger.accounts import AccountRow
-from dither.ledger.database import STORING, WRITING, Database, Transaction
+from dither.ledger.database import STORING, STORING_AGAIN, WRITING, WRITING_AGAIN, Database, Purpose, Transaction
 from dither.ledger.database_schema import prepare
 from dither.ledger.entries import (
     DERIVED,
@@ -41,12 +41,14 @@ from dither.ledger.entries import (
     public_json,
     question_key,
 )
+from dither.ledger.one_journey import KnownHead, charge_statement, release_statement
 from dither.ledger.replay import verify
 from dither.numbers import Number
 from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
+_MOST_UNANSWERED = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Ledger:
 
     def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
+        self._known_head: KnownHead | None = None
+        """From the last write of this process: only proposed to the database, which compares it."""
+        self._unanswered: dict[int, Entry] = {}
+        """Charges of this process whose release is not stored yet."""
         try:
             prepare(database, create=create, check=check)
         except BaseException:
@@ -236,22 +242,70 @@ class Ledger:
         name("analyst", analyst)
         request = secrets.token_hex(16) if request_id is None else name("request_id", request_id)
         units = [list(filters.charge(item)) for item in losses]
-        with self._database.transaction(WRITING) as work:
-            account = accounts.of_dataset(work, name("dataset", dataset))
+        rhos = [list(filters.concentrated_charge(item)) for item in losses]
+        quick, purpose = self._charged_at_once(name("dataset", dataset), analyst, request, asked, losses)
+        if quick is not None:
+            return quick
+        with self._database.transaction(purpose) as work:
+            account = accounts.of_dataset(work, dataset)
             before = _before(work, dataset, analyst, request, _forms(asked, older), losses)
             if before is not None:
                 return before
             if account.retired:
                 raise _retired(dataset)
-            accounts.write_spent(work, account.id, _paid(account.state, losses, dataset))
             own = accounts.of_analyst(work, account.id, analyst)
-            if own is not None:
-                accounts.write_spent(work, own.id, _paid(own.state, losses, dataset, analyst))
-            body: Body = {"question": json.loads(asked), "losses": units, "version": account.version}
-            body["rhos"] = [list(filters.concentrated_charge(item)) for item in losses]
+            spent = _spent(account, own, losses, dataset, analyst)
+            for item, after in spent:
+                accounts.write_spent(work, item.id, after)
+            body: Body = {"question": json.loads(asked), "losses": units, "version": account.version, "rhos": rhos}
             key = question_key(asked, account.version)
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
+        self._remember(entry, account, own, spent)
         return chain.charge_of(entry, None, fresh=True)
+
+    def _charged_at_once(
+        self, dataset: str, analyst: str, request: str, asked: str, losses: list[Loss]
+    ) -> tuple[Charge | None, Purpose]:
+        """The same in one statement, if the accounts are known and nobody else wrote; and what for to try again."""
+        if not self._database.changes_in_queries:
+            return None, WRITING
+        with self._database.writer.turn:
+            known = self._known_head
+            account = None if known is None else known.accounts.get(dataset)
+            if known is None or account is None or account.retired or (account.id, analyst) not in known.own:
+                return None, WRITING
+            own = known.own[account.id, analyst]
+            try:
+                spent = _spent(account, own, losses, dataset, analyst)
+            except BudgetExceeded:
+                return None, WRITING  # which says so, by what the database has
+            key = question_key(asked, account.version)
+            labels: chain.Labels = {"dataset": dataset, "analyst": analyst, "request": request, "key": key}
+            body = {"question": json.loads(asked), "version": account.version}
+            body["losses"] = [list(filters.charge(item)) for item in losses]
+            body["rhos"] = [list(filters.concentrated_charge(item)) for item in losses]
+            text = canonical(body)
+            row = chain.following(known.number, known.hash, "charge", {**labels, "charge": None}, text)
+            written = self._database.writer.at_once(*charge_statement(known, row, spent))
+            if not written:
+                self._known_head = None
+                return None, WRITING_AGAIN if written is None else WRITING
+            entry = chain.entry_of(row)
+            self._remember(entry, account, own, spent)
+        return chain.charge_of(entry, None, fresh=True), WRITING
+
+    def _remember(
+        self, entry: Entry, account: AccountRow, own: AccountRow | None, spent: list[tuple[AccountRow, FilterState]]
+    ) -> None:
+        """What is known behind a charge of this process."""
+        if not self._database.changes_in_queries:
+            return
+        known = self._known_head or KnownHead(0, "")
+        own_spent = None if own is None else spent[-1][1]
+        self._known_head = known.charged(entry, account, spent[0][1], own, own_spent)
+        self._unanswered[entry.number] = entry
+        if len(self._unanswered) > _MOST_UNANSWERED:
+            del self._unanswered[next(iter(self._unanswered))]
 
     def charged(
         self,
@@ -283,28 +337,51 @@ class Ledger:
         if not isinstance(charge, Charge):
             raise InvalidArgument("charge", charge, "must be a Charge")
         kept = plain_json("release", release)
-        with self._database.transaction(STORING) as work:
+        if source is not None:
+            name("source", source)
+        quick, purpose = self._stored_at_once(charge, kept, source)
+        if quick is not None:
+            return dict(quick.body["release"])
+        with self._database.transaction(purpose) as work:
             paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
             if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
                 raise InvalidArgument("charge", charge.number, "must be a charge of this ledger")
             stored = chain.release_of(work, charge.number)
             if stored is None:
                 # With the time of its charge: how long the answer took may depend on the data.
-                body: Body = {"release": json.loads(kept)}
-                if source is not None:
-                    body["source"] = name("source", source)
                 stored = chain.append(
                     work,
                     "release",
                     paid.dataset,
-                    body,
+                    _release_body(kept, source),
                     analyst=paid.analyst,
                     request=paid.request,
                     key=paid.key,
                     charge=paid.number,
                     at=paid.at,
                 )
+        if self._known_head is not None:
+            self._known_head = self._known_head.moved(stored)
         return dict(stored.body["release"])
+
+    def _stored_at_once(self, charge: Charge, kept: str, source: str | None) -> tuple[Entry | None, Purpose]:
+        """The same in one statement, of a charge that this process made, if nobody else wrote."""
+        with self._database.writer.turn:
+            known, paid = self._known_head, self._unanswered.pop(charge.number, None)
+            same = paid is not None and (paid.dataset, paid.request) == (charge.dataset, charge.request_id)
+            if known is None or paid is None or not same:
+                return None, STORING
+            labels: chain.Labels = {name: getattr(paid, name) for name in chain.LABELS}
+            text = canonical(_release_body(kept, source))
+            labels["charge"] = paid.number
+            row = chain.following(known.number, known.hash, "release", labels, text, paid.at)
+            written = self._database.writer.at_once(*release_statement(known, row))
+            if not written:
+                self._known_head = None
+                return None, STORING_AGAIN if written is None else STORING
+            entry = chain.entry_of(row)
+            self._known_head = known.moved(entry)
+        return entry, STORING
 
     def answer_to(self, dataset: str, question: Mapping[str, Json]) -> Stored | None:
         """The stored release of an identical question on the same version of the data, free; None if there is none."""
@@ -326,6 +403,20 @@ class Ledger:
             return None
         body = json.loads(row[0])
         return dict(body["release"]), body.get("source")
+
+    def stored_charge(self, dataset: str, question: Mapping[str, Json]) -> Entry | None:
+        """The charge that paid for the answer that ``stored`` gives; None if it gives none."""
+        asked = public_json("question", question)
+        with self._database.transaction() as look:
+            account = accounts.of_dataset(look, name("dataset", dataset))
+            stored = look.one(
+                "SELECT charge FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
+                "ORDER BY number DESC LIMIT 1",
+                dataset,
+                question_key(asked, account.version),
+            )
+            row = None if stored is None else look.one(f"{chain.ENTRIES} WHERE number = ?", stored[0])
+        return None if row is None else chain.entry_of(row)
 
     def releases_of(self, dataset: str, query: str, *, after: int = 0) -> ReleasesOf:
         """The releases behind an entry of the ledger whose question names a query, with the charges that paid for them.
@@ -568,6 +659,18 @@ def _losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
     if not losses or not all(isinstance(item, Loss) for item in losses):
         raise InvalidArgument("loss", loss, "must be a Loss or a list of at least one")
     return losses
+
+
+def _release_body(kept: str, source: str | None) -> Body:
+    return {"release": json.loads(kept), **({} if source is None else {"source": source})}
+
+
+def _spent(
+    account: AccountRow, own: AccountRow | None, losses: list[Loss], dataset: str, analyst: str
+) -> list[tuple[AccountRow, FilterState]]:
+    """The accounts that pay, each with its state behind a charge."""
+    spent = [(account, _paid(account.state, losses, dataset))]
+    return spent if own is None else [*spent, (own, _paid(own.state, losses, dataset, analyst))]
 
 
 def _paid(state: FilterState, losses: list[Loss], dataset: str, analyst: str | None = None) -> FilterState:

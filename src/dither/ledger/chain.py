@@ -6,6 +6,7 @@ import functools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from dither.accounting.filters import FilterState, spent
 from dither.errors import LedgerDamaged
@@ -15,6 +16,11 @@ from dither.ledger.entries import Body, Charge, Entry, canonical, chained, charg
 
 ENTRIES = """SELECT number, at, kind, dataset, analyst, request, key, charge, body, previous, hash
     FROM dither_entries"""
+LABELS = ("dataset", "analyst", "request", "key", "charge")
+Labels: TypeAlias = dict[str, str | int | None]
+"""What an entry is about, by LABELS."""
+EntryRow: TypeAlias = tuple[Value, ...]
+"""Number, time, kind, labels, body, the hash before and its own."""
 _INSERT = """INSERT INTO dither_entries
     (number, at, kind, dataset, analyst, request, key, charge, body, previous, hash)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -42,15 +48,18 @@ def append(
     head = work.one("SELECT number, hash FROM dither_ledger")
     if head is None:
         raise LedgerDamaged("the ledger has lost the head of its chain; nothing was read, nothing was charged")
-    number, previous = int(head[0]) + 1, str(head[1])
-    at = at or datetime.now(UTC).isoformat(timespec="milliseconds")
-    text = canonical(body)
-    labels = {"dataset": dataset, "analyst": analyst, "request": request, "key": key, "charge": charge}
-    mark = chained(number, at, kind, labels, text, previous)
-    row = (number, at, kind, dataset, analyst, request, key, charge, text, previous, mark)
+    labels: Labels = {"dataset": dataset, "analyst": analyst, "request": request, "key": key, "charge": charge}
+    row = following(int(head[0]), str(head[1]), kind, labels, canonical(body), at)
     work.run(_INSERT, *row)
-    work.run("UPDATE dither_ledger SET number = ?, hash = ?", number, mark)
+    work.run("UPDATE dither_ledger SET number = ?, hash = ?", row[0], row[-1])
     return entry_of(row)
+
+
+def following(last: int, previous: str, kind: str, labels: Labels, text: str, at: str | None = None) -> EntryRow:
+    """The row of the entry behind a head, its hash included."""
+    at = at or datetime.now(UTC).isoformat(timespec="milliseconds")
+    mark = chained(last + 1, at, kind, labels, text, previous)
+    return (last + 1, at, kind, *(labels[name] for name in LABELS), text, previous, mark)
 
 
 def one_entry(look: Transaction, condition: str, *values: Value) -> Entry | None:

@@ -33,11 +33,16 @@ WRITING = Purpose(
     UNTOUCHED,
     "it is not known whether this was written: ask again with the same request id, which pays at most once",
 )
+WRITING_AGAIN = Purpose(WRITING.at_commit, WRITING.at_commit)
+"""Behind a write of which nobody knows whether it succeeded."""
 STORING = Purpose(
     "the charge stands and the release is not stored: ask again with the same request id, which pays nothing more",
     "the charge stands, and it is not known whether the release is stored: ask again with the same request id, "
     "which pays nothing more",
 )
+
+
+STORING_AGAIN = Purpose(STORING.at_commit, STORING.at_commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +126,14 @@ class Lane:
     def __init__(self, database: Database, *, writes: bool) -> None:
         self._database = database
         self._writes = writes
-        self._turn = threading.RLock()
+        self.turn = threading.RLock()
         self.connection: Connection | None = None
         self._owner = os.getpid()
 
     @contextmanager
     def transaction(self, purpose: Purpose, begin: str) -> Iterator[Transaction]:
         """All changes are made, or none."""
-        with self._turn:
+        with self.turn:
             transaction = self._begun(purpose, begin)
             try:
                 yield transaction
@@ -143,6 +148,22 @@ class Lane:
             except self._database.driver_errors() as error:
                 self._roll_back()
                 self._database.refuse(error, purpose.at_commit)
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def at_once(self, statement: str, values: Sequence[Value]) -> bool | None:
+        """Whether one statement, a transaction of its own, found rows to change; None if nobody knows."""
+        with self.turn:
+            if self.connection is None or self._owner != os.getpid():
+                return False
+            try:
+                return bool(self.connection.execute(self._database.spelled(statement), values).fetchall())
+            except self._database.driver_errors() as error:
+                self._roll_back()
+                if self._database.lost(self.connection):
+                    self._discard()
+                return False if self._database.surely_failed(error) else None
             except BaseException:
                 self._roll_back()
                 raise
@@ -196,7 +217,7 @@ class Lane:
 
     def close(self) -> None:
         """Close the connection."""
-        with self._turn:
+        with self.turn:
             if self.connection is not None and self._owner == os.getpid():
                 self._discard()
 
@@ -213,6 +234,8 @@ class Database(ABC):
     """Finds a row if the table of that name is there."""
     types: ClassVar[dict[str, str]]
     """What {BIGINT} and {STRICT} stand for in statements that create tables."""
+    changes_in_queries: ClassVar[bool] = False
+    """Whether one statement can look, change several tables and answer: a charge is one journey then."""
     ledger_extras: ClassVar[tuple[str, ...]]
     """Statements that a new ledger needs in this database beyond its tables."""
 
@@ -289,6 +312,10 @@ class Database(ABC):
 
     def carry_over(self, connection: Connection) -> None:  # noqa: B027  (most databases do this themselves)
         """Move what was just committed to where the data rest, where the database does not do so itself."""
+
+    def surely_failed(self, error: Exception) -> bool:  # noqa: ARG002
+        """Whether a statement that ended with an error changed nothing for sure."""
+        return False
 
     def lost(self, connection: Connection | None) -> bool:
         """True if the connection is gone and a new one may work."""

@@ -25,6 +25,7 @@ class PostgresDatabase(Database):
     # Not to_regclass, which may answer from a cache that is older than the wait for the lock.
     find_table = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
     types: ClassVar[dict[str, str]] = {"BIGINT": "BIGINT", "STRICT": ""}
+    changes_in_queries = True
     ledger_extras = POSTGRES_ONLY
     place: str
 
@@ -52,6 +53,7 @@ class PostgresDatabase(Database):
             autocommit=True,
             connect_timeout=max(2, int(self.wait)),
             application_name=f"dither {self.contents.called}",
+            prepare_threshold=None,  # (a statement that is prepared takes a journey more, once)
         )
         try:
             connection.execute("SET synchronous_commit = on")
@@ -84,6 +86,11 @@ class PostgresDatabase(Database):
     def begin_write(self) -> str:
         """Waits for other writers; whatever is read afterwards sees all that they committed."""
         return f"BEGIN ISOLATION LEVEL READ COMMITTED; {self.contents.writers_wait}"
+
+    def surely_failed(self, error: Exception) -> bool:
+        """The server said so, and not that it or the connection went away."""
+        state = getattr(error, "sqlstate", None) or ""
+        return bool(state) and state[:2] not in ("08", "57")
 
     def lost(self, connection: Connection | None) -> bool:
         """True if the connection is gone."""

@@ -2,7 +2,8 @@
 
 The inverse-sensitivity mechanism may start from any measure that does not depend on the data; privacy is the same
 (docs/proofs/inverse.md).  All answers alike is the natural one.  For a maximum it is a poor one: between the
-largest record and the bound all answers have one cost, and their middle is far from the truth.
+largest record and the bound all answers have one cost, and their middle is far from the truth.  On a fine grid it is a
+poor one for records that are round numbers: a tie is one point among the billions that lie between it and the next.
 """
 
 from __future__ import annotations
@@ -15,21 +16,50 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
+import numpy as np
+
+from dither.sources.grid import Grid
+
 SEGMENTS = 64
 LEAN = 6
 """How many times epsilon the measure of an extreme falls (in logarithms) from one bound to the other."""
-FEW_POINTS = 1 << 12
-"""On coarse grids (ages, grades) bounds are usually close to the data; there all points are alike."""
 MOST_LEAN = 40.0
+FEWEST_ROUND, MOST_UNITS = 100, 5
+"""The largest decimal unit that has at least so many multiples within the bounds, and the ones below it: so many."""
+FINE_POINTS = 1 << 30
+"""Grids of fewer points were declared by a step, or hold whole numbers: there a round number is nothing special."""
+_SMALL = 1 << 62
+
+
+@dataclass(frozen=True)
+class RoundNumbers:
+    """The multiples of a decimal unit within the bounds, each at its nearest grid point, with a weight of their own."""
+
+    spacing: Fraction
+    """From one multiple to the next, in grid steps: at least 1."""
+    first: int
+    """The least multiple within the bounds."""
+    count: int
+    weight: int
+
+    def before(self, point: int) -> int:
+        """How many of them lie before this grid point."""
+        over, under = self.spacing.numerator, self.spacing.denominator
+        return min(max(-((1 - 2 * point) * under // (2 * over)) - self.first, 0), self.count)
+
+    def point(self, index: int) -> int:
+        """The grid point of one of them, by its number from 0 on."""
+        return math.floor((self.first + index) * self.spacing + Fraction(1, 2))
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Whole-number weights of grid points, constant on equal segments of [low, high]."""
+    """Whole-number weights of grid points, constant on segments of [low, high], and more for round numbers."""
 
     edges: tuple[int, ...]
     """The first point of each segment, and the point after the last."""
     weights: tuple[int, ...]
+    round_numbers: tuple[RoundNumbers, ...] = ()
 
     @classmethod
     def even(cls, ends: tuple[int, int]) -> Measure:
@@ -40,37 +70,77 @@ class Measure:
     def leaning(cls, ends: tuple[int, int], epsilon: Fraction, *, down: bool) -> Measure:
         """Falling exponentially towards the upper bound (``down``: mass leans down) or towards the lower one."""
         low, high = ends
-        if high - low < FEW_POINTS:
-            return cls.even(ends)
+        count = min(SEGMENTS, high - low + 1)
         slope = min(LEAN * float(epsilon), MOST_LEAN)
         scale = 2.0 ** (math.ceil(slope / math.log(2.0)) + 8)
-        falling = [max(round(scale * math.exp(-slope * k / SEGMENTS)), 1) for k in range(SEGMENTS)]
-        edges = tuple(low + (high + 1 - low) * k // SEGMENTS for k in range(SEGMENTS + 1))
+        falling = [max(round(scale * math.exp(-slope * k / count)), 1) for k in range(count)]
+        edges = tuple(low + (high + 1 - low) * k // count for k in range(count + 1))
         return cls(edges, tuple(falling if down else reversed(falling)))
+
+    @classmethod
+    def rounded(cls, grid: Grid) -> Measure:
+        """Half of the weight on all points alike, the other half in equal parts on the multiples of decimal units.
+
+        Grids that are not fine have all points alike.
+        """
+        units = () if grid.points < FINE_POINTS else _decimal_units(grid)
+        return cls((grid.ends[0], grid.ends[1] + 1), (1,), units)
 
     @functools.cached_property
     def _cumulated(self) -> list[int]:
         sizes = (high - low for low, high in pairwise(self.edges))
         return list(accumulate((size * weight for size, weight in zip(sizes, self.weights, strict=True)), initial=0))
 
-    @property
+    @functools.cached_property
     def total(self) -> int:
         """The weight of all points."""
-        return self._cumulated[-1]
+        return self._cumulated[-1] + sum(numbers.count * numbers.weight for numbers in self.round_numbers)
 
     def below(self, point: int) -> int:
         """The weight of all points before this one."""
         segment = min(bisect_right(self.edges, point) - 1, len(self.weights) - 1)
-        return self._cumulated[segment] + (point - self.edges[segment]) * self.weights[segment]
+        plain = self._cumulated[segment] + (point - self.edges[segment]) * self.weights[segment]
+        return plain + sum(numbers.before(point) * numbers.weight for numbers in self.round_numbers)
 
     def below_each(self, points: Sequence[int]) -> list[int]:
         """The weight of all points before each of these."""
         if len(self.weights) > 1:
             return [self.below(point) for point in points]
         first, weight = self.edges[0], self.weights[0]
-        return [(point - first) * weight for point in points]
+        if not self.round_numbers:
+            return [(point - first) * weight for point in points]
+        farthest = 2 * max(abs(self.edges[0]), abs(self.edges[-1])) + 1
+        if self.total >= _SMALL or any(farthest * item.spacing.denominator >= _SMALL for item in self.round_numbers):
+            return [self.below(point) for point in points]
+        places = np.fromiter(points, dtype=np.int64, count=len(points))
+        below = (places - first) * weight
+        for item in self.round_numbers:
+            over, under = 2 * item.spacing.numerator, item.spacing.denominator
+            if over >= _SMALL:
+                return [self.below(point) for point in points]
+            before = -((1 - 2 * places) * under // over) - item.first
+            below += np.clip(before, 0, item.count) * item.weight
+        result: list[int] = below.tolist()
+        return result
 
     def at(self, weight: int) -> int:
         """The point that holds this place when all weights are laid end to end."""
+        if self.round_numbers:
+            return bisect_right(range(self.edges[0], self.edges[-1]), weight, key=self.below) + self.edges[0] - 1
         segment = min(bisect_right(self._cumulated, weight) - 1, len(self.weights) - 1)
         return self.edges[segment] + (weight - self._cumulated[segment]) // self.weights[segment]
+
+
+@functools.lru_cache(maxsize=256)
+def _decimal_units(grid: Grid) -> tuple[RoundNumbers, ...]:
+    """The powers of ten whose multiples are round numbers on this grid, all of them together as heavy as the rest."""
+    low, high = grid.ends
+    most = grid.step * (high - low) / FEWEST_ROUND
+    near = math.floor(math.log10(most.numerator) - math.log10(most.denominator))
+    largest = next(place for place in (near + 1, near, near - 1) if Fraction(10) ** place <= most)
+    result = []
+    for spacing in (Fraction(10) ** (largest - place) / grid.step for place in range(MOST_UNITS)):
+        first = math.ceil(low / spacing)
+        count = math.floor(high / spacing) - first + 1
+        result.append(RoundNumbers(spacing, first, count, grid.points // (count * MOST_UNITS)))
+    return tuple(result)

@@ -8,7 +8,9 @@ the inverse-sensitivity mechanism answers order statistics better than noise of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TypeAlias
 
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable
@@ -22,6 +24,7 @@ from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.numbers import Number, exact
 from dither.privacy import Loss
+from dither.release import SAMPLE, IntervalName
 from dither.sensitivity.global_sensitivity import Data
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -82,19 +85,29 @@ def prepare(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Number | None = None,
+    interval: IntervalName = SAMPLE,
+    equal_rho: bool = False,
 ) -> tuple[str, Prepared[Data]]:
-    """The mechanism for a question and the name of its mechanism, from public facts alone."""
+    """The mechanism for a question and the name of its mechanism, from public facts alone.
+
+    ``equal_rho``: the loss is added up as rho, so "auto" compares errors at equal rho instead of equal epsilon.
+    """
     loss = Loss.asked(epsilon, delta)
     law = named_noise(noise)
     level = None if confidence is None else exact(confidence, "confidence")
-    ask = MechanismSpec(statistic, loss, law, level)
-    if mechanism == "auto" and law is None and statistic.prefers_least_error and not statistic.is_constant:
-        return _least_error(ask)
-    if mechanism == "auto" and law is None and statistic.single is not None and not statistic.is_constant:
+    ask = MechanismSpec(statistic, loss, law, level, interval)
+    is_free = mechanism == "auto" and law is None and interval == SAMPLE and not statistic.is_constant
+    if is_free and statistic.prefers_least_error:
+        return _least_error(ask, equal_rho=equal_rho)
+    if is_free and statistic.single is not None:
         preferred = _preferred(ask, statistic.single)
         if preferred is not None:
             return preferred
     chosen = _mechanism(mechanism, statistic, law)
+    if interval != SAMPLE and not chosen.covers_populations:
+        able = [name for name in applicable(statistic) if MECHANISMS[name].covers_populations]
+        why = f"mechanism {chosen.name!r} has an interval for the records alone"
+        raise NotApplicable("interval", interval, why, f"mechanism={able[0]!r}" if able else f"interval={SAMPLE!r}")
     if statistic.is_constant:
         # The same answer on all data: the global sensitivity is 0, so no noise is needed.
         return WorstCase.name, WorstCase().prepare(MechanismSpec(statistic, loss, None, level))
@@ -117,15 +130,46 @@ def _preferred(ask: MechanismSpec[Data], statistic: Statistic[Data]) -> tuple[st
     return name, prepared
 
 
-def _least_error(ask: MechanismSpec[Data]) -> tuple[str, Prepared[Data]]:
+def _least_error(ask: MechanismSpec[Data], *, equal_rho: bool) -> tuple[str, Prepared[Data]]:
     """The mechanism whose expected error, averaged over the numbers, is least whatever the data are: public."""
     tried = {
         name: MECHANISMS[name]().prepare(ask) for name in applicable(ask.statistic) if not MECHANISMS[name].may_refuse
     }
-    errors = {name: math.fsum(item.worst_case_error(LEVEL).expected) for name, item in tried.items()}
+    compared = tried
+    if equal_rho:
+        least = min(prepared.loss.concentrated.rho for prepared in tried.values())
+        compared = {name: _of_rho(MECHANISMS[name](), ask, least) for name in tried}
+    errors = {name: math.fsum(item.worst_case_error(LEVEL).expected) for name, item in compared.items()}
     # Scales that were proved are a billionth larger than they need be: such differences are ties.
     name = next(name for name, error in errors.items() if error <= min(errors.values()) * (1.0 + 1e-6))
     return name, tried[name]
+
+
+def _of_rho(mechanism: Mechanism, ask: MechanismSpec[Data], rho: Fraction) -> Prepared[Data]:
+    """The mechanism at an epsilon at which it adds no more than so much."""
+
+    def at(epsilon: float) -> Prepared[Data]:
+        return mechanism.prepare(replace(ask, loss=Loss(epsilon, ask.loss.delta)))
+
+    return at(epsilon_of_rho(lambda epsilon: at(epsilon).loss.concentrated.rho, ask.loss.epsilon, rho))
+
+
+HALVINGS = 8
+
+
+def epsilon_of_rho(rho_at: Callable[[float], Fraction], epsilon: float, rho: Fraction) -> float:
+    """The largest epsilon up to this one at which no more than ``rho`` is added to a zCDP filter, to a part in 256.
+
+    For comparisons only: rho grows at least as fast as epsilon in every mechanism, so the search starts there.
+    """
+    reached = rho_at(epsilon)
+    if reached <= rho:
+        return epsilon
+    low, high = epsilon * float(rho / reached), epsilon
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if rho_at(middle) <= rho else (low, middle)
+    return low
 
 
 def _mechanism(

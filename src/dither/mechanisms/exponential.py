@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import NotApplicable
-from dither.mechanisms.base_measure import Measure
+from dither.kernels.elementary import Floats
+from dither.mechanisms.base_measure import Measure, RoundNumbers
 from dither.mechanisms.error import MOST_SAMPLES, Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
@@ -19,9 +21,14 @@ from dither.noise.discrete_exponential import draw_cost, window
 from dither.privacy import Loss
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.reachable import ReachableValues
+from dither.statistics.order import COARSE_POINTS
 from dither.statistics.statistic import Statistic
 
+TWO_SIDED_FROM = 3
+"""Of extremes on coarse grids: from this epsilon on the value itself costs less than what lies beyond it."""
 _MOST_LINKS = 2048
+_LISTED = 16
+"""So many round numbers between two records are looked at one by one in estimates of errors."""
 
 
 @dataclass(frozen=True)
@@ -82,44 +89,65 @@ class ExponentialDraw(Prepared[Data]):
     rate: Fraction
     interval: HalfWidthDraw | None
     measure: Measure
+    one_sided: bool = False
+    """Of an extreme: the value costs as much as what lies beyond it, so that all costs are counts of one tail."""
     noise_name = "exponential"
 
     @classmethod
     def of(
-        cls, statistic: Statistic[Data], loss: Loss, epsilon: Fraction, interval: HalfWidthDraw | None
+        cls,
+        statistic: Statistic[Data],
+        loss: Loss,
+        epsilon: Fraction,
+        interval: HalfWidthDraw | None,
+        *,
+        rounded: bool = False,
     ) -> ExponentialDraw[Data]:
-        """The draw that spends ``epsilon`` on the answer: extremes have the sharper rate and a leaning measure."""
+        """The draw that spends ``epsilon`` on the answer; ``rounded``: round numbers weigh more.
+
+        Extremes have a leaning measure, and the sharper rate unless one point is worth more than that: at a large
+        epsilon, on a coarse grid, the value itself is drawn far more often than what lies beyond it (docs/decisions.md,
+        "Minimum and maximum").
+        """
         grid_ends, reachable = statistic.answers.ends, chain_of(statistic)
         if not reachable.monotone_cost:
-            return cls(statistic, loss, epsilon / 2, interval, Measure.even(grid_ends))
+            measure = Measure.rounded(statistic.answers) if rounded else Measure.even(grid_ends)
+            return cls(statistic, loss, epsilon / 2, interval, measure)
         down = reachable.is_maximum
-        measure = Measure.even(grid_ends) if down is None else Measure.leaning(grid_ends, epsilon, down=down)
-        return cls(statistic, loss, epsilon, interval, measure)
+        if down is None:
+            return cls(statistic, loss, epsilon, interval, Measure.even(grid_ends), one_sided=True)
+        measure = Measure.leaning(grid_ends, epsilon, down=down)
+        if epsilon >= TWO_SIDED_FROM and statistic.answers.points <= COARSE_POINTS:
+            return cls(statistic, loss, epsilon / 2, interval, measure)
+        return cls(statistic, loss, epsilon, interval, measure, one_sided=True)
 
     @property
     def draw_length(self) -> int:
         steps = window(self.measure.total, self.rate)
         # Intervals look at links alone, which weigh half as much as shells.
-        return steps if self.interval is None else max(steps, self.interval.reach(self.statistic.answers.points) // 2)
+        return steps if self.interval is None else max(steps, self.interval.ranks(self.statistic) // 2)
 
     @property
     def step_weight(self) -> int:
         return SLOW if chain_of(self.statistic).linear_time_reachable_values else 1
 
-    @property
+    @functools.cached_property
     def reach(self) -> int:
         ranks = window(self.measure.total, self.rate)
-        return ranks if self.interval is None else max(ranks, self.interval.reach(self.statistic.answers.points))
+        return ranks if self.interval is None else max(ranks, self.interval.ranks(self.statistic))
 
     def shells(self, data: Data) -> Shells:
         """The grid points by cost: private."""
-        reachable = chain_of(self.statistic)
-        return Shells(reachable.reachable_values(data), 0 if reachable.monotone_cost else 1, self.measure)
+        return Shells(chain_of(self.statistic).reachable_values(data), 0 if self.one_sided else 1, self.measure)
 
     def run(self, data: Data) -> Outcome:
         shells = self.shells(data)
+        if not chain_of(self.statistic).linear_time_reachable_values:
+            shells = replace(shells, reachable_values=shells.reachable_values.remembered(self.reach))
         answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
-        return Outcome(answer, None if self.interval is None else self.interval.draw(self.statistic, data, answer))
+        if self.interval is None:
+            return Outcome(answer)
+        return Outcome(answer, self.interval.draw(shells.reachable_values, self.statistic.answers.ends, answer))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         return [self._cells(self.shells(records))]
@@ -131,9 +159,13 @@ class ExponentialDraw(Prepared[Data]):
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """Weights that fall on either side of the value are a mixture of the measure on intervals around it.
 
-        An even measure is at most half the range away; a leaning one as far as its mean is from the lighter end.
+        An even measure is at most half the range away; a leaning one as far as its mean is from the lighter end; round
+        numbers are at most one of their units farther than half of an interval that holds them (docs/proofs/quotes.md).
         """
         between, measure = bounded_span(self.statistic.answers), self.measure
+        if measure.round_numbers:
+            unit = float(max(numbers.spacing for numbers in measure.round_numbers))
+            return WorstCaseError((between / 2.0 + unit,), (between,))
         if len(measure.weights) == 1:
             within = float(math.ceil(between - (1.0 - confidence) * (between + 1.0)))
             return WorstCaseError((between / 2.0,), (within,))
@@ -162,10 +194,30 @@ class ExponentialDraw(Prepared[Data]):
         steps = np.where(first >= centre, np.searchsorted(up, first), np.searchsorted(-down, -first))
         costs = np.maximum(steps + shells.offset, 1)
         each = weights[np.searchsorted(edges, first, side="right") - 1]
-        log_mass = np.log(each * (last - first + 1)) - float(self.rate) * costs
+        log_each = np.log(each) - float(self.rate) * costs
+        runs = [(first, last, log_each + np.log(last - first + 1))]
+        for numbers in shells.measure.round_numbers:
+            cell, run_first, run_last, log_weight = _runs(numbers, first, last)
+            runs.append((run_first, run_last, log_weight - float(self.rate) * costs[cell]))
+        first, last, log_mass = (np.concatenate(parts) for parts in zip(*runs, strict=True))
         above = first >= centre
         near, far = np.where(above, first - centre, centre - last), np.where(above, last - centre, centre - first)
         return Cells(near.astype(np.float64), far.astype(np.float64), np.exp(log_mass - log_mass.max()))
+
+
+def _runs(
+    numbers: RoundNumbers, first: NDArray[np.int64], last: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Floats]:
+    """The round numbers in cells of the grid, few of them one by one, many as if they were spread evenly: in which
+    cell they are, from where to where, and the logarithm of their weight."""
+    runs = []
+    for cell, (start, stop) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        before, after = numbers.before(start), numbers.before(stop + 1)
+        length = 1 if after - before <= _LISTED else after - before
+        runs += [(cell, index, index + length - 1) for index in range(before, after, length)]
+    cells, starts, stops = (np.array([run[part] for run in runs], dtype=np.int64) for part in range(3))
+    places = [np.array([numbers.point(int(index)) for index in each], dtype=np.int64) for each in (starts, stops)]
+    return cells, places[0], places[1], np.log(numbers.weight * (stops - starts + 1.0))
 
 
 def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:

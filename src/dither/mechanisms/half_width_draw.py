@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import cast, overload
 
 from dither.accounting.concentrated import bounded_range
+from dither.errors import NotApplicable
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.reachable import FEW_LINKS, HasReachableValues, ReachableValues
+from dither.sensitivity.padded_links import FEW_LINKS
+from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
@@ -26,12 +28,22 @@ weigh at most m times as much as any (docs/proofs/intervals.md, section 3).  The
 SPARE = 3.0
 """Nats by which the widest candidates must weigh less than the best one where few changes tell them apart."""
 
+SAMPLING_PARTS = tuple(1 - Fraction(1, 2**k) for k in range(1, 8))
+"""The part of what an interval for the population may miss that is the sample's, of which the best is taken."""
+
 Interval = tuple[int, int]
 
 
 def chain_of(statistic: Statistic[Data]) -> HasReachableValues[Data]:
     """The same statistic, as one with reachable values: mechanisms that draw along them serve no other."""
     return cast("HasReachableValues[Data]", statistic)
+
+
+def population_chains_of(statistic: Statistic[Data]) -> HasPopulationChains[Data]:
+    """The same statistic, as one of which a population's counterpart is known to lie between two others."""
+    if not isinstance(statistic, HasPopulationChains):
+        raise NotApplicable("interval", "population", "none is known for this query", "interval='sample'")
+    return statistic
 
 
 @dataclass(frozen=True)
@@ -51,8 +63,29 @@ class HalfWidthDraw:
 
     epsilon: Fraction
     miss: Fraction
+    sampling: Fraction | None = None
+    """How often the sample may miss the population, where the interval is to cover that; None: it covers the sample."""
 
-    @property
+    @classmethod
+    def for_population(cls, epsilon: Fraction, miss: Fraction, statistic: Statistic[Data]) -> HalfWidthDraw:
+        """The draw whose interval covers the population's value: a public choice of what noise and sample may miss.
+
+        The shortest by the ranks between its ends: those that sampling asks for, and the margin on both sides.
+        """
+        count, sampled = len(distances(statistic.answers.points)), population_chains_of(statistic)
+
+        def ranks(part: Fraction) -> int:
+            margin = cls(epsilon, miss * (1 - part)).target(count, LEANS[0])
+            return sampled.population_ranks(miss * part) + 2 * margin
+
+        best = min(SAMPLING_PARTS, key=ranks)
+        return cls(epsilon, miss * (1 - best), miss * best)
+
+    @functools.cached_property
+    def _floats(self) -> tuple[float, float]:
+        return float(self.miss), float(self.rate)
+
+    @functools.cached_property
     def rate(self) -> Fraction:
         """How fast weights fall with the cost: a change can move costs of candidates in opposite directions."""
         return self.epsilon / 2
@@ -62,9 +95,9 @@ class HalfWidthDraw:
         """A draw by costs that move by at most 1 either way, and by public weights: of bounded range."""
         return bounded_range(self.epsilon)
 
-    def draw(self, statistic: Statistic[Data], data: Data, answer: int) -> Interval:
-        """Both ends, in grid steps."""
-        return self.candidates(statistic, data, answer).draw(self.rate)
+    def draw(self, reachable: ReachableValues, ends: Interval, answer: int) -> Interval:
+        """Both ends, in grid steps; of the chain of the data, and of the range of answers."""
+        return self.weighed(around_answer(answer, ends), reachable, reachable).draw(self.rate)
 
     def reach(self, points: int) -> int:
         """How far along the chain the draw looks at most: public."""
@@ -74,7 +107,8 @@ class HalfWidthDraw:
     def target(self, count: int, lean: int) -> int:
         """The margin t to aim at with at most so many candidates."""
         narrower = lean * -math.expm1((count - 1) * math.log(lean / (lean + 1)))
-        needed = (math.log(max(narrower, float(self.miss))) - math.log(float(self.miss))) / float(self.rate)
+        miss, rate = self._floats
+        needed = (math.log(max(narrower, miss)) - math.log(miss)) / rate
         # A little more than the quotient of two floats: rounding must not lose the last rank.
         return max(math.ceil(needed * (1.0 + 1e-12)) - 1, 0)
 
@@ -93,10 +127,18 @@ class HalfWidthDraw:
                 return lean
         return LEANS[-1]
 
+    def ranks(self, statistic: Statistic[Data]) -> int:
+        """How far from the statistic the draw looks at most: public."""
+        apart = 0 if self.sampling is None else population_chains_of(statistic).population_ranks(self.sampling)
+        return self.reach(statistic.answers.points) + apart
+
     def candidates(self, statistic: Statistic[Data], data: Data, answer: int) -> Candidates:
         """The candidates around an answer."""
-        ends, reachable = statistic.answers.ends, chain_of(statistic).reachable_values(data)
-        return self.weighed(around_answer(answer, ends), reachable, reachable)
+        nested = around_answer(answer, statistic.answers.ends)
+        if self.sampling is not None:
+            return self.weighed(nested, *population_chains_of(statistic).population_chains(data, self.sampling))
+        reachable = chain_of(statistic).reachable_values(data)
+        return self.weighed(nested, reachable, reachable)
 
     def weighed(self, nested: Sequence[Interval], below: ReachableValues, above: ReachableValues) -> Candidates:
         """Nested candidates, the last of them the whole range; their ends keep within chains of their own.
@@ -132,17 +174,11 @@ class HalfWidthDraw:
         farthest = max(max(reachable.top, -reachable.bottom) for pair in chains for reachable in pair)
         reach = min(self._looked(len(nested), lean), target + farthest)
         first, last = target - reach, target + reach
-        kept = [
-            (_changes_within(_mirrored(below), first, last), _changes_within(above, first, last))
-            for below, above in chains
-        ]
-        margins = [
-            min(
-                min(kept_above(upper), kept_below(-lower))
-                for (lower, upper), (kept_below, kept_above) in zip(box, kept, strict=True)
-            )
-            for box in nested
-        ]
+        margins = [last] * len(nested)
+        for place, (below, above) in enumerate(chains):
+            upper = _changes_within(above, first, last, [box[place][1] for box in nested])
+            lower = _changes_within(_mirrored(below), first, last, [-box[place][0] for box in nested])
+            margins = list(map(min, margins, upper, lower))
         costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
         return [min(cost, reach) for cost in costs]
 
@@ -188,19 +224,15 @@ def _mirrored(reachable: ReachableValues) -> ReachableValues:
     return ReachableValues(values, -reachable.top, -reachable.bottom)
 
 
-def _changes_within(reachable: ReachableValues, first: int, last: int) -> Callable[[int], int]:
-    """The most changes, of first to last, whose reach is at most an end; less than the first if there are none.
+def _changes_within(reachable: ReachableValues, first: int, last: int, ends: Sequence[int]) -> list[int]:
+    """Of each end the most changes, of first to last, whose reach is at most it; less than the first if there are none.
 
     Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
     """
     start, stop = max(first, reachable.bottom), min(last, reachable.top)
     links = reachable.values(start, stop)
-
-    def most(end: int) -> int:
-        result = start - 1 + bisect_right(links, end)
-        return last if result == stop else result
-
-    return most
+    most = [start - 1 + bisect_right(links, end) for end in ends]
+    return most if stop == last else [last if result == stop else result for result in most]
 
 
 @dataclass(frozen=True)

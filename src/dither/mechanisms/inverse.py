@@ -9,11 +9,12 @@ from typing import cast
 from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.half_width_draw import HalfWidthDraw
+from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.joint_quantiles import SeveralDraws
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
 from dither.privacy import Loss
+from dither.release import SAMPLE
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasReachableValues
@@ -31,23 +32,32 @@ class Inverse(Mechanism):
 
     Guarantee  eps-DP: the cost of every point changes by at most 1 between neighbours.
     Theorem    McSherry-Talwar exponential mechanism; costs and ties in docs/proofs/inverse.md.
-    Constants  rate = eps/2; for minimum and maximum rate = eps, because one change moves all costs the same way.
+    Constants  rate = eps/2; for minimum and maximum rate = eps, because one change moves all costs the same way (on
+               coarse grids eps/2 from epsilon 3 on, where the value itself then weighs more).
                Exact: no widening of tied records, no truncation, no float weights.
+               Grids without a declared step: round numbers hold half of the weight, so ties on them are found.
     Cost       (ln(grid points) + 28) / rate ranks on either side of the target.
     """
 
     adds_noise = False
+    covers_populations = True
 
     def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
         if isinstance(ask.statistic, RankedValues):
-            several = SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence)
+            several = SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence, ask.interval)
             return cast("Prepared[Data]", several)  # its data are those of its statistic
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
         epsilon, interval = ask.usable.exact_epsilon, None
         if ask.confidence is not None:
-            interval = HalfWidthDraw(epsilon * (1 - VALUE_SHARE), 1 - ask.confidence)
+            spent, miss = epsilon * (1 - VALUE_SHARE), 1 - ask.confidence
+            interval = (
+                HalfWidthDraw(spent, miss)
+                if ask.interval == SAMPLE
+                else HalfWidthDraw.for_population(spent, miss, ask.statistic)
+            )
             epsilon *= VALUE_SHARE
         stated = bounded_range(epsilon) if interval is None else bounded_range(epsilon) + interval.concentrated
-        return ExponentialDraw.of(ask.statistic, Loss(ask.loss.epsilon, stated=stated), epsilon, interval)
+        loss, rounded = Loss(ask.loss.epsilon, stated=stated), chain_of(ask.statistic).answers_are_records
+        return ExponentialDraw.of(ask.statistic, loss, epsilon, interval, rounded=rounded)

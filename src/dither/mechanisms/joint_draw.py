@@ -37,18 +37,31 @@ def joint_reach(count: int, points: int, rate: Fraction) -> int:
 
 
 def joint_quantiles(
-    fine: FineRecords, bounds: tuple[int, int], ranks: list[int], rate: Fraction, source: Source = system
+    fine: FineRecords,
+    bounds: tuple[int, int],
+    ranks: list[int],
+    rate: Fraction,
+    source: Source = system,
+    *,
+    offset: int = 1,
+    whole: int | None = None,
 ) -> list[int]:
     """Answers for the given ranks of distinct sorted records between two bounds, in rising order.
 
     Weight ``e^{-rate score}`` for every tuple of points; the privacy loss of rate 1 is 4.
+
+    offset: by how many half steps targets lie below the ranks.
+    whole: the wanted number of all records, in half steps; by default what there is of them.  With a public one a
+        record that is added or removed moves the score by at most 1.
     """
     points, count = bounds[1] - bounds[0] + 1, len(ranks)
-    reach = joint_reach(count, points, rate)
+    wanted = 2 * len(fine) if whole is None else whole
+    # So many records too many or too few have to go somewhere.
+    reach = joint_reach(count, points, rate) + (abs(2 * len(fine) - wanted) + 1) // 2
     tapes: list[LazyBits] = []
     guard = _GUARD
     while True:
-        walk = _Walk(fine, bounds, ranks, rate, min(reach, len(fine) + 1), guard)
+        walk = _Walk(fine, bounds, ranks, rate, min(reach, len(fine) + 1 + max(ranks)), guard, offset, wanted)
         blocks = walk.blocks(tapes, source)
         if blocks is not None:
             drawn = [
@@ -75,9 +88,17 @@ class _Walk:
     """The forward sums and the backward walk for one window and one number of digits."""
 
     def __init__(
-        self, fine: FineRecords, bounds: tuple[int, int], ranks: list[int], rate: Fraction, reach: int, guard: int
+        self,
+        fine: FineRecords,
+        bounds: tuple[int, int],
+        ranks: list[int],
+        rate: Fraction,
+        reach: int,
+        guard: int,
+        offset: int,
+        whole: int,
     ) -> None:
-        self._bounds, self._ranks = bounds, ranks
+        self._bounds, self._ranks, self._offset, self._whole = bounds, ranks, offset, whole
         self._records, self._count = len(fine), len(ranks)
         points = bounds[1] - bounds[0] + 1
         self._digits = self._count * points.bit_length() + guard
@@ -121,9 +142,9 @@ class _Walk:
     def _segment(self, j: int) -> int:
         """The wanted size of segment j (from 1), in half steps; the last one runs to the end of the records."""
         if j == 1:
-            return 2 * self._ranks[0] - 1
+            return 2 * self._ranks[0] - self._offset
         if j == self._count + 1:
-            return 2 * (self._records - self._ranks[-1]) + 1
+            return self._whole - 2 * self._ranks[-1] + self._offset
         return 2 * (self._ranks[j - 1] - self._ranks[j - 2])
 
     def _sums(self, *, up: bool) -> _Sums:
@@ -142,9 +163,12 @@ class _Walk:
                 if times > 1:
                     inner += self._segment(j + times)
                 target, cells = self._windows[j + times - 1], placed[j + times - 1]
-                for a, i in enumerate(window):
-                    if entered[a] and i in target:
-                        cells[i - target.start] += self._block(entered[a], i, times, inner, up=up)
+                both = range(max(window.start, target.start), min(window.stop, target.stop))
+                if not both:
+                    break  # (windows rise)
+                for i in both:
+                    if entered[i - window.start]:
+                        cells[i - target.start] += self._block(entered[i - window.start], i, times, inner, up=up)
         return _Sums(placed, entering)
 
     def _block(self, entered: int, position: int, times: int, inner: int, *, up: bool) -> int:
@@ -204,8 +228,11 @@ class _Walk:
 
         both = (self.low, self.high)
         last = self._segment(self._count + 1)
-        # Tuples that leave a window miss a target by more than the reach, which costs at least twice that.
-        missing = self._times(self._outside << self._digits, 4 * self._reach, up=True) if self._outside else 0
+        # Tuples that leave a window miss a target by the reach at least, which costs twice that, less what there are of
+        # records too many or too few.
+        surplus = abs(2 * self._records - self._whole)
+        least = max(4 * self._reach - surplus, 0)
+        missing = self._times(self._outside << self._digits, least, up=True) if self._outside else 0
         result, j, suffix, after = [], self._count, 1 << self._digits, None
         while j:
             # From the target outwards, so that a wider window only appends choices.

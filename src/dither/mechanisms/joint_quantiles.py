@@ -6,7 +6,8 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, overload
+from itertools import pairwise
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,18 @@ from dither.errors import NotApplicable
 from dither.kernels.ordering import Runs
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, samples_for, whole_range
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.half_width_draw import HalfWidthDraw
+from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
 from dither.mechanisms.joint_quantile_error import joint_error_laws
 from dither.mechanisms.mechanism import Outcome, Prepared
+from dither.mechanisms.nested_quantiles import NESTED_COST, concentrated_nested, draw_nested, roots_of
 from dither.noise.discrete_exponential import Spans, draw_span, window
 from dither.privacy import Concentrated, Loss, rho_up
+from dither.release import SAMPLE, IntervalName
 from dither.sources.column import RankedRecords
 from dither.statistics.order import RankedValues
 
+OrderOfDraws: TypeAlias = Literal["joint", "nested", "levels", "alone"]
 VALUE_SHARE = Fraction(1, 2)
 """The part of epsilon for the answers when intervals are wanted."""
 MOST_BITS = 61
@@ -101,24 +105,39 @@ class SeveralDraws(Prepared[RankedRecords]):
     statistic: RankedValues
     loss: Loss
     rate: Fraction
-    order_of_draws: Literal["joint", "levels", "alone"]
+    order_of_draws: OrderOfDraws
     interval: HalfWidthDraw | None
     noise_name = "exponential"
 
     @classmethod
-    def of(cls, statistic: RankedValues, loss: Loss, epsilon: Fraction, confidence: Fraction | None) -> SeveralDraws:
+    def of(
+        cls,
+        statistic: RankedValues,
+        loss: Loss,
+        epsilon: Fraction,
+        confidence: Fraction | None,
+        interval_of: IntervalName = SAMPLE,
+    ) -> SeveralDraws:
         """The mechanism, from public facts; ``epsilon`` is the part of the loss that can be used."""
         count = len(statistic.shares)
         interval = None
         if confidence is not None:
-            interval = HalfWidthDraw(epsilon * (1 - VALUE_SHARE) / count, 1 - confidence)
+            each, miss = epsilon * (1 - VALUE_SHARE) / count, 1 - confidence
+            interval = (
+                HalfWidthDraw(each, miss)
+                if interval_of == SAMPLE
+                else HalfWidthDraw.for_population(each, miss, statistic.each()[count // 2])
+            )
             epsilon *= VALUE_SHARE
         fits = (statistic.grid.points * _spread(statistic.records)).bit_length() <= MOST_BITS
         nested, alone = epsilon / cost_of_levels(levels(statistic.shares)), epsilon / (2 * count)
         joint = epsilon / JOINT_COST
-        order_of_draws: Literal["joint", "levels", "alone"]
+        order_of_draws: OrderOfDraws
         if fits and 1 < count <= MOST_JOINT and _has_room(statistic, joint):
             rate, order_of_draws, stated = joint, "joint", bounded_range(epsilon)
+        elif fits and count > MOST_JOINT and _has_nested_room(statistic, epsilon / NESTED_COST):
+            rate = epsilon / NESTED_COST
+            order_of_draws, stated = "nested", concentrated_nested(rate)
         elif fits and nested > alone:
             rate, order_of_draws, stated = nested, "levels", concentrated_levels(nested, levels(statistic.shares))
         else:
@@ -130,8 +149,8 @@ class SeveralDraws(Prepared[RankedRecords]):
     @property
     def draw_length(self) -> int:
         points = self.statistic.grid.points
-        links = 0 if self.interval is None else self.interval.reach(points) // 2
-        if self.order_of_draws == "joint":
+        links = 0 if self.interval is None else self._looked(self.interval) // 2
+        if self.order_of_draws in ("joint", "nested"):
             return links  # ``prepared`` has counted its blocks
         finer = 1 if self.order_of_draws == "alone" else _spread(self.statistic.records)
         return max(links, window(points * finer, self.rate))
@@ -144,11 +163,15 @@ class SeveralDraws(Prepared[RankedRecords]):
     @property
     def reach(self) -> int:
         points = self.statistic.grid.points * _spread(self.statistic.records)
-        if self.order_of_draws == "joint":
-            ranks = joint_reach(len(self.statistic.shares), points, self.rate) + 1
+        if self.order_of_draws in ("joint", "nested"):
+            together = len(self.statistic.shares) if self.order_of_draws == "joint" else _group_size(self.statistic)
+            ranks = joint_reach(together, points, self.rate) + 1
         else:
             ranks = window(points if self.order_of_draws == "levels" else self.statistic.grid.points, self.rate)
-        return ranks if self.interval is None else max(ranks, self.interval.reach(self.statistic.grid.points))
+        return ranks if self.interval is None else max(ranks, self._looked(self.interval))
+
+    def _looked(self, interval: HalfWidthDraw) -> int:
+        return max(interval.ranks(item) for item in self.statistic.each())
 
     def run(self, data: RankedRecords) -> Outcome:
         return Outcome(*self.drawn(data))
@@ -159,7 +182,11 @@ class SeveralDraws(Prepared[RankedRecords]):
         if self.interval is None:
             return tuple(answers), None
         each = zip(self.statistic.each(), answers, strict=True)
-        return tuple(answers), tuple(self.interval.draw(item, data, answer) for item, answer in each)
+        intervals = (
+            self.interval.draw(chain_of(item).reachable_values(data), item.answers.ends, answer)
+            for item, answer in each
+        )
+        return tuple(answers), tuple(intervals)
 
     def _together(self, data: RankedRecords) -> list[int]:
         spread = _spread(self.statistic.records)
@@ -168,10 +195,16 @@ class SeveralDraws(Prepared[RankedRecords]):
         fine = RefinedRecords(data, spread, self.reach)
         bounds = 0, (high + 1 - low) * spread - 1
         if self.order_of_draws == "joint":
-            drawn = joint_quantiles(fine, bounds, [statistic.rank for statistic in self.statistic.each()], self.rate)
+            drawn = joint_quantiles(fine, bounds, self._ranks, self.rate)
+        elif self.order_of_draws == "nested":
+            drawn = draw_nested(fine, bounds, self._ranks, self.rate)
         else:
             drawn = draw_levels(fine, bounds, self.statistic.shares, self.rate)
         return [low + place // spread for place in drawn]
+
+    @property
+    def _ranks(self) -> list[int]:
+        return [statistic.rank for statistic in self.statistic.each()]
 
     def _alone(self, data: RankedRecords) -> list[int]:
         draws = (
@@ -209,6 +242,20 @@ def _has_room(statistic: RankedValues, rate: Fraction) -> bool:
     count, points = len(statistic.shares), statistic.grid.points * _spread(statistic.records)
     positions = min(2 * joint_reach(count, points, rate), statistic.records + 1)
     return count * positions <= MOST_CELLS and count * (count + 1) // 2 * positions <= MOST_BLOCKS
+
+
+def _group_size(statistic: RankedValues) -> int:
+    """How many quantiles a nested draw has at most: public."""
+    roots = roots_of(len(statistic.shares))
+    return max(len(roots), *(after - before - 1 for before, after in pairwise([-1, *roots, len(statistic.shares)])))
+
+
+def _has_nested_room(statistic: RankedValues, rate: Fraction) -> bool:
+    """The same of nested draws."""
+    size, points = _group_size(statistic), statistic.grid.points * _spread(statistic.records)
+    positions = min(2 * joint_reach(size, points, rate), statistic.records + 1)
+    draws = len(roots_of(len(statistic.shares))) + 2
+    return size * positions <= MOST_CELLS and draws * size * (size + 1) // 2 * positions <= MOST_BLOCKS
 
 
 def draw_levels(

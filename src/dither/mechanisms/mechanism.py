@@ -15,6 +15,7 @@ from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.error import FEWEST_SAMPLES, ErrorLaw, WorstCaseError, whole_range
 from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.privacy import Loss, fraction_of_unit
+from dither.release import SAMPLE, IntervalName
 from dither.sensitivity.global_sensitivity import Data
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -65,6 +66,8 @@ class MechanismSpec(Generic[Data]):
     """None: the mechanism's own choice."""
     confidence: Fraction | None = None
     """None: no interval."""
+    interval: IntervalName = SAMPLE
+    """What the interval covers."""
 
     def __post_init__(self) -> None:
         if self.loss.stated is not None:
@@ -169,6 +172,8 @@ class Mechanism(ABC):
     """The sensitivity structures of which a statistic must offer one."""
     adds_noise: ClassVar[bool] = True
     """True if the answer is the statistic plus noise, whose law may be asked for by name."""
+    covers_populations: ClassVar[bool] = False
+    """True if its interval can cover the statistic of the population that the records are a sample of."""
     may_refuse: ClassVar[bool] = False
     """True if it tests the data and may decline to answer: then it is used only where it was asked for by name."""
 

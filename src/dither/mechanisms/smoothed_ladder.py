@@ -29,7 +29,7 @@ from dither.noise.laplace import Laplace
 from dither.numbers import Ball, Number, ball, exact, integer_in, precision
 from dither.privacy import Concentrated, Loss, any_pure_rho
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.ladder import HasLadder, Ladder
+from dither.sensitivity.ladder import DEEPEST, HasLadder, Ladder
 from dither.statistics.statistic import Statistic
 
 LEAST_BETA_SHARE = Fraction(1, 30)
@@ -49,6 +49,8 @@ _DECAY_BITS = 64
 _DIGITS = 192
 _CERTAINTY = 40
 _NEVER = 14.0
+_SPARE = 1.0 / 16.0
+"""By how much, as a logarithm, rungs that are not read must lie below those that are."""
 
 
 @mechanism("smoothed_ladder", needs=HasLadder)
@@ -270,6 +272,7 @@ class SmoothedRungs:
     """``V_k = max_j decay^j max(U_{k+j}, h)`` of one dataset, enclosed by whole numbers as closely as asked for."""
 
     def __init__(self, ladder: Ladder, decay: Fraction) -> None:
+        self._untruncated = ladder
         self._ladder = ladder.truncated(ladder.deepest)
         self._decay = decay
         self._read: list[int] = []
@@ -286,8 +289,8 @@ class SmoothedRungs:
     def enclosed(self, count: int, digits: int) -> tuple[list[int], list[int]]:
         """Whole numbers below and above ``2**digits V_k`` for k = 0 .. count - 1; ``count`` is at most ``settled``.
 
-        Rungs that were not read lie below the global sensitivity.  More are read until those cannot be the maximum, so
-        that nothing but rounding is left between the two.
+        Rungs that were not read lie below a bound that the ladder knows.  More are read until those cannot be the
+        maximum, so that nothing but rounding is left between the two.
         """
         low, high = self._kept.get(digits, ([], []))
         if count <= len(low):
@@ -306,8 +309,16 @@ class SmoothedRungs:
         self._extend(count)
         least = max(Fraction(self._read[count - 1]), floor_of(self.global_sensitivity))
         fall = -math.log1p(-float(1 - self._decay)) if 2 * self._decay > 1 else math.log(2.0)
-        behind = math.log(self.global_sensitivity / least) + 1.0
+        behind = math.log(self._most_unread(count) / least) + _SPARE
         return self.settled if behind >= fall * (self.settled - count) else count + math.ceil(behind / fall)
+
+    def _most_unread(self, far: int) -> int:
+        """At least ``decay^(k - far) U_k`` for every k from ``far`` on: those from ``settled`` on are the cap."""
+        # The decay is at most e^{-(1 - decay)}; the last factor pays for floats.
+        rate = float(1 - self._decay) * (1.0 - 1e-12)
+        capped = Fraction(math.exp(-min(rate * (self.settled - far), DEEPEST)) * (1.0 + 1e-9))
+        here = self._untruncated.most_decayed(far, self.settled, rate)
+        return min(max(here, math.ceil(capped * self.global_sensitivity)), self.global_sensitivity)
 
     def _extend(self, count: int) -> None:
         if count > len(self._read):
@@ -319,7 +330,7 @@ class SmoothedRungs:
         self._extend(far)
         factor, whole = self._decay.numerator, self._decay.denominator
         least = math.floor(floor_of(self.global_sensitivity) * (1 << digits))
-        over = self.global_sensitivity << digits
+        over = max(self._most_unread(far) << digits, least)
         under = over if far == self.settled else max(self._read[far - 1] << digits, least)
         low, high = [], []
         for k in range(far - 1, -1, -1):

@@ -1,7 +1,9 @@
 """Exact draws from exponential weights: ``P(rung t) proportional to N_t e^{-rate t}``, or from a list of costs.
 
 Weights are kept as pairs of whole numbers around their true value.  A draw is decided when the tape's
-interval falls inside one rung for every weight within its pair; else more bits, digits and rungs are used.
+interval falls inside one rung for every weight within its pair; else more bits, digits and rungs are used.  Floats
+with a proved error decide nearly all draws first (``_by_floats``), from the same bits: what they decide is what whole
+numbers would.
 Nothing is truncated: the rungs that were not looked at count with an upper bound on their whole mass, so a
 window of rungs of public width almost always decides, and the law is exact in every case.
 """
@@ -17,11 +19,17 @@ from fractions import Fraction
 from itertools import accumulate
 from operator import mul
 
+import numpy as np
+
+from dither.kernels.elementary import Floats, exp
 from dither.noise.entropy import LazyBits, Source, system, uniform_integer
 from dither.numbers import ball, integer_in, precision
 
 _DIGITS = 192
 _MOST_DIGITS = 1 << 14
+_MOST_EXPONENT = 512.0
+"""Within it exponentials of floats have a proved error: see ``kernels.elementary``."""
+_MOST_POINT_BITS = 200
 _LISTED = 1 << 14
 """Tables of powers up to this length are kept."""
 _FIRST_REACH, _WIDER = 1 << 10, 4
@@ -59,6 +67,10 @@ def draw_cost(
     reach = min(_FIRST_REACH, widest)
     while True:
         sizes = counts(1, reach)
+        if digits == _DIGITS:
+            quick = _by_floats(sizes, points, rate, bits, complete=reach == costs)
+            if quick is not None:
+                return quick + 1, uniform_integer(sizes[quick], source)
         under, over = powers(rate, reach + 1, digits)
         # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
         beyond = (points - sum(sizes)) * over[reach] if reach < costs else 0
@@ -72,6 +84,41 @@ def draw_cost(
             return result + 1, uniform_integer(sizes[result], source)
         reach, digits = min(2 * reach, costs), doubled(digits)
         bits.extend()
+
+
+def _by_floats(sizes: Sequence[int], points: int, rate: Fraction, bits: LazyBits, *, complete: bool) -> int | None:
+    """The rung that surely holds the tape's real, where floats can tell; ``complete``: no points are in other rungs.
+
+    With ``d`` as below every sum is within a relative ``d`` of the exact one (docs/proofs/sampling.md, "Floats first").
+    """
+    reach = len(sizes)
+    if float(rate) * (reach + 1) > _MOST_EXPONENT or points.bit_length() > _MOST_POINT_BITS:
+        return None
+    masses = np.array(sizes, dtype=np.float64)
+    weights = _decay(rate, reach + 1)
+    masses *= weights[:reach]
+    ends = np.cumsum(masses)
+    unseen = 0.0 if complete else float(points - sum(sizes)) * float(weights[reach])
+    d = (reach + 8) * 2.0**-52 + 2.0**-41
+    word = bits.word(0) >> (bits.bits - 50)
+    lowest = word * 2.0**-50 * float(ends[-1]) * (1.0 - 2.0 * d)
+    highest = (word + 1) * 2.0**-50 * (float(ends[-1]) + unseen) * (1.0 + 2.0 * d)
+    index = int(np.searchsorted(ends, highest * (1.0 + 2.0 * d)))
+    if index == reach or (index > 0 and float(ends[index - 1]) * (1.0 + 2.0 * d) > lowest):
+        return None
+    return index
+
+
+def _decay(rate: Fraction, count: int) -> Floats:
+    """``e^{-rate t}`` for t = 0 .. count - 1, each within 2**-42 of itself: rate times count is at most 512."""
+    return _decay_listed(rate, 1 << (count - 1).bit_length())[:count] if count <= _LISTED else _decayed(rate, count)
+
+
+def _decayed(rate: Fraction, count: int) -> Floats:
+    return exp(np.maximum(-float(rate) * np.arange(count), -_MOST_EXPONENT))
+
+
+_decay_listed = functools.lru_cache(maxsize=16)(_decayed)
 
 
 def draw_index(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dither.errors import NotApplicable
+from dither.mechanisms.base_measure import Measure
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.half_width_draw import LEANS, distances
 from dither.mechanisms.inverse import VALUE_SHARE
@@ -24,6 +25,7 @@ from dither.privacy import Loss
 from dither.procedures.answer_spaces import AnswerSpace
 from dither.procedures.executor import Answers, Output
 from dither.procedures.metrics import GivenMetric
+from dither.release import SAMPLE, IntervalName
 from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue, rank_of
@@ -54,6 +56,8 @@ class Aggregation:
     """The finite space that answers are points of; None: they are numbers."""
     steps: tuple[Fraction, ...] | None = None
     """The declared step of each number; None: a fine one between its bounds."""
+    interval: IntervalName = SAMPLE
+    """What the interval covers: the aggregate of these blocks, or the middle of the law that they are drawn from."""
 
     @property
     def length(self) -> int:
@@ -144,14 +148,20 @@ class EachNumber(Aggregator):
         for grid in task.grids:
             statistic = self.statistic(task.blocks, task.touched, grid)
             mechanisms.append(
-                prepare(statistic, epsilon=part.epsilon, mechanism=self.mechanism, confidence=task.confidence)[1]
+                prepare(
+                    statistic,
+                    epsilon=part.epsilon,
+                    mechanism=self.mechanism,
+                    confidence=task.confidence,
+                    interval=task.interval,
+                )[1]
             )
         called = f"{self.name} ({self.mechanism})"
         return EachNumberAggregate(Loss(task.loss.epsilon), called, tuple(mechanisms), task.grids)
 
     def blocks_wanted(self, task: Aggregation) -> int:
         points = max(grid.points for grid in task.grids)
-        blocks = self._blocks_for_answer(task, points)
+        blocks = self._blocks_for_answer(task)
         if not self.draws or task.confidence is None:
             return blocks
         # The width aims at a margin beyond which wider candidates, with all their weight, must cost enough.
@@ -161,8 +171,9 @@ class EachNumber(Aggregator):
         of_width = float((1 - VALUE_SHARE) / VALUE_SHARE) * self._told_apart(task, 1)
         return max(blocks, math.ceil(nats / of_width))
 
-    def _blocks_for_answer(self, task: Aggregation, points: int) -> int:
-        return math.ceil((math.log(points) + ASTRAY) / self._told_apart(task, 1))
+    def _blocks_for_answer(self, task: Aggregation) -> int:
+        weight = max(Measure.rounded(grid).total for grid in task.grids)
+        return math.ceil((math.log(weight) + ASTRAY) / self._told_apart(task, 1))
 
     def _told_apart(self, task: Aggregation, blocks: int) -> float:
         """How many nats so many blocks that agree put between their answer and any other."""
@@ -170,7 +181,7 @@ class EachNumber(Aggregator):
         return nats * blocks * task.loss.epsilon / (task.touched * task.length)
 
     def advice(self, task: Aggregation) -> str | None:
-        wanted = self._blocks_for_answer(task, max(grid.points for grid in task.grids))
+        wanted = self._blocks_for_answer(task)
         if not self.draws or task.blocks >= wanted:
             return None
         points = int(math.exp(min(max(self._told_apart(task, task.blocks) - ASTRAY, 0.0), 40.0)))
@@ -183,7 +194,7 @@ class EachNumber(Aggregator):
 
 def median_of(blocks: int, touched: int, grid: Grid) -> Statistic[RankedRecords]:
     """The lower median of the blocks' answers."""
-    return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid), touched)
+    return for_people(RankedValue(rank_of(HALF, blocks), blocks, grid, HALF), touched)
 
 
 MEDIAN = EachNumber("median", median_of, "inverse", (1 / 4, float(VALUE_SHARE / 4)), draws=True)

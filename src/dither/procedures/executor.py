@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,8 @@ from dither.errors import InvalidArgument
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TRIAL = "mend it, or pass example= rows of your own making to try it on; example=None leaves the trial out"
+"""What to do about a program that fails on made-up rows."""
 Answers: TypeAlias = NDArray[np.float64]
 Block: TypeAlias = "ArrayLike | pa.Table"
 """Rows of some people, as a program gets them."""
@@ -115,6 +117,17 @@ class Trusted:
     @property
     def output(self) -> Output:
         return self._output
+
+    def tried(self, example: Block) -> Self:
+        """Itself, if the function answers made-up, public rows; else what is wrong with it is said."""
+        wrong = f"{self._output.length} numbers are needed"
+        try:
+            if self._output.accept(self._function(example)) is not None:
+                return self
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is about public rows
+            wrong = f"{type(error).__name__}: {error}"
+        name = getattr(self._function, "__name__", type(self._function).__name__)
+        raise InvalidArgument("program", name, f"does not answer made-up rows ({wrong[:500]}): {TRIAL}")
 
     def run(self, blocks: Sequence[Block]) -> Answers:
         answers = self._output.defaults(len(blocks))

@@ -33,6 +33,7 @@ from dither.procedures.regression import (
     too_many_failed,
 )
 from dither.procedures.unbounded import enough_records
+from dither.release import POPULATION
 from dither.sensitivity.reachable import ReachableValues
 from dither.sources.column import Column
 from dither.sources.grid import Grid
@@ -87,6 +88,7 @@ class JointMedians(RegressionPlan):
 
     name = "joint_medians"
     noise = "exponential"
+    interval_of = POPULATION
 
     @property
     def composition(self) -> Composition:

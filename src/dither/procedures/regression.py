@@ -20,6 +20,7 @@ from dither.procedures.floating import FloatingGrid, draw_quantile
 from dither.procedures.ordered import LARGEST, Ordered
 from dither.procedures.plans import LocationPlan, plan_location
 from dither.procedures.unbounded import enough_records, least_records
+from dither.release import SAMPLE
 
 BLOCK = 6
 """Records per coefficient in a block, where there are enough of them."""
@@ -69,6 +70,8 @@ class RegressionPlan(ABC):
 
     name = ""
     noise = ""
+    interval_of = SAMPLE
+    """What the intervals cover."""
 
     @property
     @abstractmethod

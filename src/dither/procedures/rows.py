@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -84,6 +85,13 @@ class Rows:
         """True if blocks are Arrow tables; public."""
         return self._names is not None
 
+    @property
+    def made_up(self) -> MadeUpRows:
+        """Public: what makes up rows of the declared types; none for entries that have no declared type."""
+        if self._names is not None and not self._object_columns:
+            return MadeUpRows({name: self._columns[name].type for name in self._names})
+        return MadeUpRows() if self._array is None else MadeUpRows(None, self._array.dtype, self._array.shape[1:])
+
     def block(self, members: Members) -> Block:
         """The rows of one block."""
         if self._names is not None:
@@ -142,6 +150,52 @@ class Rows:
             else:
                 self._columns[str(name)] = plain_column(str(name), column, "rows")
         return {len(column) for column in (*self._columns.values(), *self._object_columns.values())}
+
+
+@dataclass(frozen=True)
+class MadeUpRows:
+    """Public: makes up rows of the same types as some data, by what their columns declare and nothing else."""
+
+    types: Mapping[str, pa.DataType] | None = None
+    """The types of columns that have names; None: rows are entries of an array."""
+    dtype: np.dtype[np.generic] | None = None
+    shape: tuple[int, ...] = ()
+    """Of one entry of the array."""
+
+    def __call__(self, rows: int) -> Block | None:
+        """So many rows, numbers from 1 to 100; None where a type does not say what entries look like."""
+        if self.types is not None:
+            columns = {name: _made_up(kind, rows) for name, kind in self.types.items()}
+            return None if any(column is None for column in columns.values()) else arrow().table(columns)
+        if self.dtype is None:
+            return None
+        numbers = _spread(rows * int(np.prod(self.shape, dtype=np.int64))).reshape(rows, *self.shape)
+        if self.dtype.kind in "SU":
+            return np.where(numbers < 50, "a", "b").astype(self.dtype.kind)
+        if self.dtype.kind == "M":
+            return (np.datetime64("2020-01-01") + numbers.astype(np.int64)).astype(self.dtype)
+        return (numbers < 50 if self.dtype.kind == "b" else numbers).astype(self.dtype)
+
+
+def _spread(count: int) -> NDArray[np.float64]:
+    """Numbers from 1 to 100, evenly and in no order: fractional parts of multiples of an irrational number."""
+    spread: NDArray[np.float64] = 1.0 + 99.0 * ((np.arange(1, count + 1) * np.sqrt(2.1)) % 1.0)
+    return spread
+
+
+def _made_up(kind: pa.DataType, rows: int) -> pa.Array | None:
+    pa, numbers = arrow(), _spread(rows)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.array(np.where(numbers < 50, "a", "b").tolist(), kind)
+    if pa.types.is_boolean(kind):
+        return pa.array((numbers < 50).tolist(), kind)
+    with contextlib.suppress(pa.ArrowException):  # (a type that numbers do not become)
+        if pa.types.is_temporal(kind):
+            days = pa.array(18_262 + numbers.astype(np.int32), pa.int32()).cast(pa.date32())
+            return days.cast(kind)
+        whole = pa.array(numbers.astype(np.int64))
+        return whole.cast(kind) if pa.types.is_integer(kind) else pa.array(numbers).cast(kind, safe=False)
+    return None
 
 
 class TableBlocks:

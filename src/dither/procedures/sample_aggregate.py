@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss
 from dither.procedures.aggregate import (
     MEDIAN,
@@ -33,6 +33,7 @@ from dither.procedures.medoid import Medoid
 from dither.procedures.metrics import METRICS, GivenMetric, Matching, as_metric
 from dither.procedures.partition import Independent, Overlapping, Partition, Sampling, checked_blocks, overlap
 from dither.procedures.unconstrained_centre import UnconstrainedCentre
+from dither.release import POPULATION, SAMPLE, IntervalName
 from dither.sources.grid import Grid
 
 AGGREGATORS: dict[str, Aggregator] = {
@@ -94,6 +95,7 @@ def plan(
     confidence: Fraction | None = None,
     space: AnswerSpace | None = None,
     steps: tuple[Fraction, ...] | None = None,
+    interval: IntervalName = SAMPLE,
 ) -> SampleAggregatePlan:
     """The plan of a release; refuses here or never.
 
@@ -101,16 +103,38 @@ def plan(
     blocks: None takes the aggregator's public rule.
     steps: of the grid of each number; answers are rounded to it, and so is what is released.
     aggregator: "auto", a name in AGGREGATORS (with a space: in POINT_AGGREGATORS), or an Aggregator.
+    interval: "population": of the law that the blocks' answers are drawn from, by medians of blocks that share nobody.
     """
     if sampling not in SAMPLINGS:
         raise InvalidArgument("sampling", sampling, f"must be {', '.join(map(repr, SAMPLINGS))}")
-    task = Aggregation(1, 1, output, loss, confidence, metric, space, steps)
+    if interval != SAMPLE:
+        _check_population(people, aggregator, sampling, metric, space)
+        aggregator = "median"
+    task = Aggregation(1, 1, output, loss, confidence, metric, space, steps, interval)
     name, chosen = _aggregator(aggregator, task, _most_blocks(people, blocks) if sampling == "partition" else 0)
     count = checked_blocks(_chosen_blocks(people, chosen, task, sampling) if blocks is None else blocks, people)
     drawn = _sampling(sampling, count, people)
     task = dataclasses.replace(task, blocks=count, touched=drawn.touched)
     declared = None if steps is None else answer_grids(output, steps)
     return SampleAggregatePlan(drawn, name, chosen.prepare(task), output, space, declared, chosen.advice(task))
+
+
+def _check_population(
+    people: int | None,
+    aggregator: Aggregator | str,
+    sampling: str,
+    metric: GivenMetric,
+    space: AnswerSpace | None,
+) -> None:
+    """Refuse an interval for the population where blocks are not alike and independent, or have no medians."""
+    only = "is for medians of numbers, of blocks that share nobody, of a public number of rows with one for each person"
+    instead = f"interval={SAMPLE!r}"
+    if people is None:
+        raise NotApplicable("interval", POPULATION, f"{only}, which is private here", instead)
+    if aggregator not in ("auto", "median") or metric is not None or space is not None:
+        raise NotApplicable("interval", POPULATION, only, "aggregator='median' without metric and space")
+    if sampling != "partition":
+        raise NotApplicable("interval", POPULATION, only, "sampling='partition'")
 
 
 def _rounded(answers: Answers, grids: tuple[Grid, ...]) -> Answers:

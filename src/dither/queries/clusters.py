@@ -20,7 +20,7 @@ from dither.procedures.space import Space
 from dither.queries.parameters import Bounds, ColumnNames, Whole
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Missing, Query
-from dither.queries.registry import NUMBERS, Menu, Sql, query
+from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
 from dither.release import B_co, V_co
@@ -168,7 +168,7 @@ _PARAMETERS = {
 @query(
     "kmeans",
     of="table",
-    menu=Menu("Models", "k-means"),
+    menu=Menu("Models", "k-means", picture="points"),
     parameters=_PARAMETERS,
     sql=(Sql("kmeans", "k", example="k => 3"),),
 )
@@ -229,7 +229,7 @@ class KMeans(PointsQuery[Points, Corners]):
 @query(
     "gaussian_mixture",
     of="table",
-    menu=Menu("Models", "Gaussian mixture"),
+    menu=Menu("Models", "Gaussian mixture", picture="points"),
     parameters=_PARAMETERS,
     sql=(Sql("gaussian_mixture", "k", example="k => 3"),),
 )
@@ -249,7 +249,7 @@ class GaussianMixture(KMeans):
 
 def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:
     declared = schema.column(name, "columns")
-    if not isinstance(declared, Measured) or declared.type_name in ("date", "boolean") or declared.drops_nulls:
+    if not isinstance(declared, Measured) or declared.type_name in (*DATES, "boolean") or declared.drops_nulls:
         raise InvalidArgument(
             "columns",
             name,

@@ -63,6 +63,8 @@ class BoundsFitted(BoundsOptional[float, Interval]):
     since_0_1_0 = ("non_negative", "count_beyond")
     moves_with_records: ClassVar[bool] = True
     """True if the statistic of shifted records is known from that of the records and their public number."""
+    counts_people_without_bounds: ClassVar[bool] = False
+    """True if it is answered without bounds where people own any number of rows."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,9 +108,9 @@ class BoundsFitted(BoundsOptional[float, Interval]):
             plain,
             fitted,
             inner,
-            _count_plan("records", plain, SIZE_SHARE * asked, None) if least is not None else None,
+            count_plan("records", plain, SIZE_SHARE * asked, None) if least is not None else None,
             least,
-            _count_plan("records beyond", plain, counted, options.confidence) if self.count_beyond else None,
+            count_plan("records beyond", plain, counted, options.confidence) if self.count_beyond else None,
             options.loss,
             missing_number(self.nulls) if facts.nullable else None,
         )
@@ -127,6 +129,8 @@ class BoundsFitted(BoundsOptional[float, Interval]):
     # --- in a table ----------------------------------------------------------------------------------------------
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
+        if schema.limit_is_private and self.counts_people_without_bounds:
+            return shape
         one_column = self.column is not None and not schema.column(self.column).drops_nulls
         if self.bounds is not None or not shape.private or not one_column or schema.unit is not None:
             return super().table_facts(schema, shape)
@@ -135,7 +139,7 @@ class BoundsFitted(BoundsOptional[float, Interval]):
         return few_rows(self, schema, shape)
 
 
-def _count_plan(label: str, facts: Shape, epsilon: Fraction, confidence: Fraction | None) -> StatisticPlan[Column]:
+def count_plan(label: str, facts: Shape, epsilon: Fraction, confidence: Fraction | None) -> StatisticPlan[Column]:
     """A noisy count of records with a property: one record moves it by at most one."""
     statistic = (
         FilteredTotal(facts.records, BIT, facts.neighbours)

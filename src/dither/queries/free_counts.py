@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.noise_intervals import laplace_sum_half_width, largest_laplace_scale, missed_share
-from dither.privacy import Loss, Neighbours
+from dither.privacy import Loss, Neighbours, Simultaneous
 from dither.queries.plan import Plan, Result
 from dither.queries.vectors import Histogram
 from dither.release import Release
@@ -80,7 +80,7 @@ def free_count(
         chosen=chosen,
         records=records,
         scale=_scale(release),
-        missed=missed_share(confidence),
+        missed=missed_share(confidence.each(1) if isinstance(confidence, Simultaneous) else confidence),
         neighbours=release.neighbours,
         mechanism=release.mechanism,
         noise=release.noise,

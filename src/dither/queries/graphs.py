@@ -25,7 +25,14 @@ from dither.statistics.graphs import (
     StarCount,
     TriangleCount,
 )
-from dither.statistics.node_graphs import LimitedEdgeCount, LimitedStarCount, NodeEdgeCount
+from dither.statistics.node_graphs import (
+    LimitedEdgeCount,
+    LimitedStarCount,
+    LimitedTriangleCount,
+    NodeEdgeCount,
+    NodeStarCount,
+    NodeTriangleCount,
+)
 from dither.statistics.restricted import BoundedCliqueCount, BoundedKTriangleCount, BoundedStarCount
 from dither.typing import CountInterval, Whole
 
@@ -75,7 +82,7 @@ class GraphQuery(StatisticQuery[int, CountInterval, Graph]):
 
     def _counted_for_nodes(self, vertices: int) -> GraphCount:  # noqa: ARG002
         """The same where a vertex with all of its edges is a person's."""
-        raise NotApplicable("query", self.name, self.not_for_nodes, "edges")
+        raise NotApplicable("query", self.name, self.not_for_nodes, "edges, triangles, kstars")
 
     def _at_least(self, vertices: int, needed: int) -> None:
         if vertices < needed:
@@ -114,7 +121,10 @@ class Edges(GraphQuery):
 @query("triangles", of="graph", menu=Menu("Graph", "Triangles"))
 @dataclass(frozen=True)
 class Triangles(GraphQuery):
-    """The number of triangles.  ``max_degree``: count only edges within the first so many of both of their vertices."""
+    """The number of triangles.  ``max_degree``: count only edges within the first so many of both of their vertices.
+
+    Where vertices are people a vertex counts at most as many triangles as ``max_degree`` edges can have, in fractions.
+    """
 
     max_degree: Whole | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "triangles"
@@ -128,6 +138,12 @@ class Triangles(GraphQuery):
         if self.max_degree is None:
             return TriangleCount(vertices)
         return BoundedTriangleCount(vertices, min(int(self.max_degree), vertices))
+
+    def _counted_for_nodes(self, vertices: int) -> GraphCount:
+        self._at_least(vertices, 3)
+        if self.max_degree is None:
+            return NodeTriangleCount(vertices)
+        return LimitedTriangleCount(vertices, min(int(self.max_degree), vertices))
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,7 @@ class _KQuery(GraphQuery):
 class KStars(_KQuery):
     """The number of k-stars: a centre and k of its neighbours.  ``max_degree`` as for triangles.
 
-    Where vertices are people ``max_degree`` is needed: edges are kept while both of their vertices have fewer.
+    Where vertices are people edges are kept while both of their vertices have fewer than ``max_degree``.
     """
 
     noun: ClassVar[str] = "stars"
@@ -171,8 +187,7 @@ class KStars(_KQuery):
     def _counted_for_nodes(self, vertices: int) -> GraphCount:
         self._at_least(vertices, self.k + 1)
         if self.max_degree is None:
-            why = "where vertices are people it needs max_degree, the public limit of the edges that one of them counts"
-            raise NotApplicable("query", self.name, why, "kstars with max_degree, edges")
+            return NodeStarCount(vertices, int(self.k))
         return LimitedStarCount(vertices, int(self.k), self._degree(vertices))
 
 
@@ -211,8 +226,9 @@ class KCliques(_KQuery):
         return small[k](vertices) if k in small else CliqueCount(vertices, k)
 
     def _counted_for_nodes(self, vertices: int) -> GraphCount:
-        if int(self.k) == 2:
-            return Edges(max_degree=self.max_degree).resolve(GraphShape.of(vertices, Neighbours.NODE))
+        small: dict[int, type[Edges | Triangles]] = {2: Edges, 3: Triangles}
+        if int(self.k) in small:
+            return small[int(self.k)](max_degree=self.max_degree).resolve(GraphShape.of(vertices, Neighbours.NODE))
         return super()._counted_for_nodes(vertices)
 
     def _restricted(self, vertices: int, degree: int) -> GraphCount:

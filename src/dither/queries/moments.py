@@ -324,7 +324,7 @@ class Correlation(_OfMoments[float, Interval]):
 @query(
     "least_squares",
     of="columns",
-    menu=Menu("Models", "Line of least squares"),
+    menu=Menu("Models", "Line of least squares", picture="line"),
     parameters={**_PARAMETERS, "part": Text("Part", choices=PARTS, is_advanced=True)},
     proof="moments",
     sql=(

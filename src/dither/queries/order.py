@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.choice import chosen_among
 from dither.mechanisms.joint_quantiles import SeveralDraws
 from dither.privacy import Loss, Neighbours, fraction_of_unit
@@ -15,7 +15,7 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded_quantiles import REALS, drawn_values, plan_drawn_quantiles
 from dither.queries.parameters import Number, NumbersParameter
 from dither.queries.plan import Options, Plan, Result
-from dither.queries.query import ColumnQuery, Query, not_proved
+from dither.queries.query import ColumnQuery, Query, check_sample, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.unbounded import (
     BoundsOptional,
@@ -89,6 +89,13 @@ class _ByShare(OrderStatistic):
             return SharedRank(self.share, shape.records, grid, shape.neighbours)
         return super().statistic(shape, grid)
 
+    def plan_for_population(self, facts: Shape, options: Options) -> Plan:
+        check_sample(self, facts, self.bounds)
+        if not 0 < self.share < 1:
+            why = "no sample says how far a population reaches"
+            raise NotApplicable("interval", options.interval, why, "a quantile between 0 and 1")
+        return self.plan(facts, options)
+
 
 @query(
     "quantile",
@@ -128,7 +135,7 @@ class Quantile(TestedOrDrawn, _ByShare):
 @query(
     "quantiles",
     of="column",
-    menu=Menu("Distribution", "Several quantiles", place=3),
+    menu=Menu("Distribution", "Several quantiles", place=3, picture="quantiles"),
     parameters={
         "q": NumbersParameter(
             "Which quantiles",
@@ -174,6 +181,13 @@ class Quantiles(BoundsOptional[Numbers, Intervals]):
             raise not_proved(self.name)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
         return RankedValues(self.shares(), shape.records, grid, labels)
+
+    def plan_for_population(self, facts: Shape, options: Options) -> Plan:
+        check_sample(self, facts, self.bounds)
+        if not all(0 < share < 1 for share in self.shares()):
+            why = "no sample says how far a population reaches"
+            raise NotApplicable("interval", options.interval, why, "quantiles between 0 and 1")
+        return self.plan(facts, options)
 
     def plan_without_bounds(self, facts: Shape, options: Options) -> Plan:
         chosen_among(options.mechanism, options.noise, ("inverse",), "not for quantiles without bounds=(lower, upper)")

@@ -258,6 +258,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "rows_per_person": Whole("Records of one person, at most", least=1, most=1_000_000, is_advanced=True),
     "names": Names("Names of the columns in the answer", is_advanced=True),
+    "people": Flag("People instead of rows", "Where a column tells them apart.", is_advanced=True),
     "non_negative": Flag("Nothing is below zero", "Only where no bounds are known.", is_advanced=True),
     "count_beyond": Flag(
         "Count what lies beyond the bounds that are found", "Only where no bounds are known.", is_advanced=True

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, Literal
 
-from dither.errors import NotApplicable
+from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
-from dither.privacy import LEFT_OUT, Loss, Neighbours, fraction_of_unit
-from dither.release import ClampedTo, Counted, Released
+from dither.privacy import LEFT_OUT, Loss, Neighbours, Simultaneous, fraction_of_unit
+from dither.release import POPULATION, SAMPLE, ClampedTo, Counted, IntervalName, PersonLimit, Released
 from dither.sources.grid import Grid
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ class Options:
     mechanism: MechanismChoice = AUTO
     noise: NoiseChoice = AUTO
     confidence: Fraction | None = None
+    """Of each interval."""
+    interval: IntervalName = SAMPLE
+    """What the interval covers."""
+    simultaneous: Simultaneous | None = None
+    """Where all intervals are to hold at once: what each of them may miss then depends on how many there are."""
+    equal_rho: bool = False
+    """Whether the loss is added up as rho (a zcdp filter): "auto" then compares errors at equal rho."""
 
     @classmethod
     def asked(
@@ -50,10 +57,34 @@ class Options:
         mechanism: MechanismChoice = AUTO,
         noise: NoiseChoice = AUTO,
         confidence: Confidence = 0.95,
+        interval: IntervalName = SAMPLE,
     ) -> Options:
         """From what a user wrote."""
+        loss = Loss.asked(epsilon, delta)
+        if interval not in (SAMPLE, POPULATION):
+            raise InvalidArgument("interval", interval, f"must be {SAMPLE!r} or {POPULATION!r}")
+        if interval == POPULATION and confidence is None:
+            raise InvalidArgument("interval", interval, "needs a confidence, such as confidence=0.95")
+        if isinstance(confidence, Simultaneous):
+            return cls(loss, mechanism, noise, confidence.each(1), interval, confidence)
         level = None if confidence is None else exact(confidence, "confidence")
-        return cls(Loss.asked(epsilon, delta), mechanism, noise, level)
+        return cls(loss, mechanism, noise, level, interval)
+
+    def for_all(self, planned: Plan, groups: int | None = 1) -> Options:
+        """The same for intervals that hold at once; planned: the query as it is without, which knows how many.
+
+        groups: how many groups have an answer each; None: they are found, so their number is not known before.
+        """
+        if self.simultaneous is None or planned.confidence is None:
+            return self
+        if groups is None or planned.intervals is None:
+            raise NotApplicable(
+                "confidence",
+                "Simultaneous",
+                "how many intervals there are is only known afterwards: groups or categories are found",
+                "declared groups or categories, or a confidence for each interval",
+            )
+        return replace(self, confidence=self.simultaneous.each(planned.intervals * groups))
 
     @property
     def level(self) -> float | None:
@@ -61,9 +92,19 @@ class Options:
         return None if self.confidence is None else float(self.confidence)
 
     @property
+    def together(self) -> float | None:
+        """The confidence of all intervals at once, where that was asked for."""
+        return None if self.simultaneous is None else float(self.simultaneous.confidence)
+
+    @property
     def miss(self) -> Fraction | None:
         """How often the interval may fail to cover."""
         return None if self.confidence is None else 1 - fraction_of_unit("confidence", self.confidence)
+
+    @property
+    def is_auto(self) -> bool:
+        """True if neither a mechanism nor a noise was asked for."""
+        return all(given == AUTO for given in (self.mechanism, self.noise))
 
     def only_auto(self, instead: str, accepted: str) -> None:
         """Refuse a mechanism or noise where the query has none to choose."""
@@ -85,6 +126,21 @@ class Result:
     """Names of the values where the plan did not know them."""
     clamped_to: ClampedTo | None = None
     """Bounds that were found privately."""
+    person_limit: PersonLimit | None = None
+    """A limit of what one person contributes that was found privately."""
+
+
+@dataclass(frozen=True)
+class PeopleRead:
+    """What is read of each person: the total of a column, or how many rows there are."""
+
+    column: str | None
+    """None: rows are counted."""
+    grid: Grid
+    missing: int
+    """What a missing value counts as, in steps."""
+    presence: bool = False
+    """True if each person counts once in each group."""
 
 
 class Plan(ABC, Generic[R_contra]):
@@ -121,6 +177,14 @@ class Plan(ABC, Generic[R_contra]):
             """Of the interval; None: there is none."""
 
         @property
+        def interval_of(self) -> IntervalName:
+            """What the interval covers."""
+
+        @property
+        def is_widened(self) -> bool:
+            """True if the interval is wider than that of the mechanism, by what sampling adds."""
+
+        @property
         def missing(self) -> Counted:
             """The public value that missing records count as."""
 
@@ -145,12 +209,26 @@ class Plan(ABC, Generic[R_contra]):
             """The charge whose release the answer is computed from; None: it is computed from records."""
 
         @property
+        def simultaneous(self) -> float | None:
+            """The confidence of all intervals at once, where that was asked for."""
+
+        @property
         def is_scheduled(self) -> bool:
             """True if it reads and runs on a public schedule of its own."""
 
+        @property
+        def people(self) -> PeopleRead | None:
+            """What it reads of each person of a table, where it is about people and not about rows."""
+
     else:
-        missing = clamped = labels = claim = advice = derived_from = None
-        is_scheduled = False
+        missing = clamped = labels = claim = advice = derived_from = people = simultaneous = None
+        interval_of = SAMPLE
+        is_scheduled = is_widened = False
+
+    @property
+    def intervals(self) -> int | None:
+        """How many intervals an answer has; None where that is only known afterwards."""
+        return len(self.labels or (None,))
 
     @property
     def released_by(self) -> Prepared | None:
@@ -171,6 +249,10 @@ class Plan(ABC, Generic[R_contra]):
     def run(self, records: R_contra) -> Result:
         """Private records in, a public result out."""
 
+    def run_groups(self, groups: Sequence[R_contra]) -> list[Result]:
+        """The results of all groups."""
+        return [self.run(records) for records in groups]
+
 
 @dataclass(frozen=True)
 class StatisticPlan(Plan[R_contra]):
@@ -185,6 +267,7 @@ class StatisticPlan(Plan[R_contra]):
     relation: Neighbours | None = None
     """Between which datasets, where these are others than the statistic's own: some of their records are left out."""
     clamped: Counted = None
+    interval_of: IntervalName = SAMPLE
 
     @property
     def released_by(self) -> Prepared:
@@ -249,6 +332,14 @@ class WrappedPlan(Plan[R_contra]):
         return self.inner.confidence
 
     @property
+    def interval_of(self) -> IntervalName:
+        return self.inner.interval_of
+
+    @property
+    def is_widened(self) -> bool:
+        return self.inner.is_widened
+
+    @property
     def missing(self) -> Counted:
         return self.inner.missing
 
@@ -261,6 +352,10 @@ class WrappedPlan(Plan[R_contra]):
         return self.inner.labels
 
     @property
+    def intervals(self) -> int | None:
+        return self.inner.intervals
+
+    @property
     def claim(self) -> str | None:
         return self.inner.claim
 
@@ -271,6 +366,10 @@ class WrappedPlan(Plan[R_contra]):
     @property
     def is_scheduled(self) -> bool:
         return self.inner.is_scheduled
+
+    @property
+    def people(self) -> PeopleRead | None:
+        return self.inner.people
 
     @property
     def read_for(self) -> Prepared | None:
@@ -297,7 +396,7 @@ class TransformedPlan(WrappedPlan[R_contra]):
         if result.value is None:
             return result
         ends = None if result.interval is None else tuple(self.function(end) for end in result.interval)
-        return Result(self.function(result.value), ends)
+        return replace(result, value=self.function(result.value), interval=ends)
 
 
 @dataclass(frozen=True)
@@ -328,7 +427,7 @@ class DatedPlan(WrappedPlan[R_contra]):
 
     def run(self, records: R_contra) -> Result:
         result = self.inner.run(records)
-        return Result(self._dates(result.value), self._dates(result.interval), result.reason, result.labels)
+        return replace(result, value=self._dates(result.value), interval=self._dates(result.interval))
 
     def _dates(self, numbers: Released) -> Released:
         if isinstance(numbers, tuple):

@@ -14,7 +14,7 @@ from dither.privacy import Loss
 from dither.queries.parameters import COLUMN
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Query, StatisticQuery
-from dither.queries.registry import NUMBERS, Menu, Sql, query
+from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
 from dither.queries.totals import Count
 from dither.queries.unbounded import entries_shape
 from dither.sources.column import Column, Shape
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
     from dither.sources.windows import BinnedRecords, EngineColumn
 
-_ANY = (*NUMBERS, "date", "boolean", "category")
+_ANY = (*NUMBERS, *DATES, "boolean", "category")
 
 
 @query(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import re
 import secrets
@@ -27,7 +28,7 @@ from dither.privacy import Loss, Neighbours
 from dither.procedures.aggregate import answer_grids
 from dither.procedures.answer_spaces import AnswerSpace, as_space
 from dither.procedures.drawn_point import DrawnPoint
-from dither.procedures.executor import Executor, Output
+from dither.procedures.executor import Answers, Executor, Output
 from dither.procedures.metrics import Matching, OwnMetric, as_metric
 from dither.procedures.partition import Members, Sampling
 from dither.procedures.rows import Rows
@@ -36,8 +37,9 @@ from dither.queries.parameters import Bounds, ColumnNames, Names, Number, Number
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Field, Query
 from dither.queries.registry import Menu, query
+from dither.queries.tables import made_up_rows
 from dither.queries.vectors import column_names
-from dither.release import Released
+from dither.release import SAMPLE, IntervalName, Released
 from dither.sandbox import Executable, Function, as_program, open_executor
 from dither.sandbox.schedule import LEAST_SLOT, SETTLING, public_moment, wait_until
 from dither.sources.column import Shape
@@ -107,6 +109,8 @@ class RowFacts:
     is_table: bool
     private: bool = False
     rows_per_person: int = 1
+    made_up: Callable[[int], Block | None] | None = field(default=None, compare=False)
+    """Makes up so many public rows of the same types, to try a program on; None where types are not declared."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,9 @@ class ProgramPlan(Plan["Blocks"]):
     confidence: float | None
     is_table: bool
     claim: str | None = None
+    interval_of: IntervalName = SAMPLE
+    made_up: Callable[[int], Block | None] | None = field(default=None, compare=False)
+    """Of the facts: what the program is tried on before anything is charged."""
     neighbours = Neighbours.CHANGE_ONE
     is_scheduled = True
 
@@ -139,15 +146,52 @@ class ProgramPlan(Plan["Blocks"]):
         return self.procedure.advice
 
     @property
+    def intervals(self) -> int:
+        return self.query.output
+
+    @property
     def blocks(self) -> int:
         """How many blocks there are: public."""
         return self.procedure.sampling.blocks
 
+    @property
+    def runs(self) -> int:
+        """How often the program runs: public.  For an interval for the population also on both halves of a block."""
+        return self.blocks if self.interval_of == SAMPLE else 3 * self.blocks
+
+    def pieces(self, blocks: Sequence[Block]) -> Sequence[Block]:
+        """What the program runs on: private."""
+        if self.interval_of == SAMPLE:
+            return blocks
+        return [*blocks, *(half for which in (0, 1) for half in (_half(block, which) for block in blocks))]
+
+    def joined(self, answers: Answers) -> Answers:
+        """The answer of each block: private.
+
+        Of its own answer and those of its halves that is twice the former minus the mean of the latter, in which a
+        bias that is inverse to the number of records cancels (Quenouille 1949); within the public bounds.
+        """
+        if self.interval_of == SAMPLE:
+            return answers
+        whole, first, second = np.split(answers, 3)
+        low, high = np.asarray(self.query.answers.bounds).T
+        joined: Answers = np.clip(2.0 * whole - (first + second) / 2.0, low, high)
+        return joined
+
     @contextlib.contextmanager
     def opened(self) -> Iterator[Callable[[Blocks], Result]]:
         # What is wrong with a program or with isolation is said before anything is charged.
-        with self.query.isolated(tables=self.is_table) as executor:
+        with self.tried.isolated(tables=self.is_table) as executor:
             yield lambda records: self._answered(executor, records)
+
+    @property
+    def tried(self) -> Program:
+        """The query with made-up rows that its program must answer first, unless the analyst gave some, or None."""
+        settings = self.query.settings
+        example = None if "example" in settings or self.made_up is None else self.made_up(MADE_UP_ROWS)
+        if example is None:
+            return self.query
+        return dataclasses.replace(self.query, settings={**settings, "example": example})
 
     def run(self, records: Blocks) -> Result:
         with self.opened() as run:
@@ -156,13 +200,14 @@ class ProgramPlan(Plan["Blocks"]):
     def _answered(self, executor: Executor, records: Blocks) -> Result:
         """Draw, run, aggregate.  Where there is a schedule each of the three ends at a moment that it fixed before."""
         if not isinstance(executor, Scheduled):
-            result = self.procedure.run(executor.run(records.drawn(self.procedure.sampling)))
+            pieces = self.pieces(records.drawn(self.procedure.sampling))
+            result = self.procedure.run(self.joined(executor.run(pieces)))
         else:
             begun = time.monotonic()
-            blocks = records.drawn(self.procedure.sampling)
-            answers = executor.run(blocks, begun=begun, progress=self.query.progress)
+            pieces = self.pieces(records.drawn(self.procedure.sampling))
+            answers = executor.run(pieces, begun=begun, progress=self.query.progress)
             planned = time.monotonic()
-            result = self.procedure.run(answers)
+            result = self.procedure.run(self.joined(answers))
             wait_until(public_moment(planned, SETTLING))
         if self.procedure.space is not None:
             (place,) = result.values or (0.0,)  # a draw always ends with a point
@@ -179,6 +224,8 @@ _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _SLOT = 1.0
 """Seconds for each block, where a client says nothing."""
 LONGEST_SLOT = 3_600.0
+MADE_UP_ROWS = 100
+"""A program is tried on so many rows before anything is charged."""
 MOST_OUTPUTS = 1_000
 METRIC_CLAIM = "its privacy rests on what the author of the metric claims about it"
 
@@ -365,13 +412,20 @@ class Program(Query[Released, Released, Mixed]):
             confidence=level,
             space=self.answer_space,
             steps=self.steps,
+            interval=options.interval,
         )
         label, drawn = self.label, procedure.aggregate
         if isinstance(drawn, DrawnPoint) and options.miss is not None:
             blocks = drawn.changes(options.miss)
             label = f"{label} ({options.level:.0%} within {blocks} changed blocks of a {drawn.mechanism})"
         own = isinstance(as_metric(self.metric), OwnMetric)
-        return ProgramPlan(label, self, procedure, options.level, facts.is_table, METRIC_CLAIM if own else None)
+        claim = METRIC_CLAIM if own else None
+        return ProgramPlan(
+            label, self, procedure, options.level, facts.is_table, claim, options.interval, facts.made_up
+        )
+
+    def plan_for_population(self, facts: RowFacts, options: Options) -> Plan:
+        return self.plan(facts, options)
 
     @contextlib.contextmanager
     def isolated(self, *, tables: bool) -> Iterator[Executor]:
@@ -409,7 +463,7 @@ class Program(Query[Released, Released, Mixed]):
 
     def shape(self, data: Mixed) -> RowFacts:
         rows = Rows(data)
-        return RowFacts(rows.people, rows.is_table)
+        return RowFacts(rows.people, rows.is_table, made_up=rows.made_up)
 
     def read(self, data: Mixed, shape: RowFacts) -> Blocks:  # noqa: ARG002
         return _InMemory(Rows(data))
@@ -426,8 +480,9 @@ class Program(Query[Released, Released, Mixed]):
     def used(self) -> tuple[str, ...]:
         return () if self.columns is None else tuple(self.columns)
 
-    def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:  # noqa: ARG002
-        return RowFacts(None if shape.private else shape.records, is_table=True)
+    def table_facts(self, schema: Schema, shape: Shape) -> RowFacts:
+        made_up = functools.partial(made_up_rows, schema, self.used)
+        return RowFacts(None if shape.private else shape.records, is_table=True, made_up=made_up)
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Blocks]:  # noqa: ARG002
         return [records.blocks(self.used)]
@@ -453,7 +508,11 @@ class Program(Query[Released, Released, Mixed]):
             **({} if self.answer_space is None else {"space": _space_text(self.answer_space)}),
             **({} if self.steps is None else {"step": [str(step) for step in self.steps]}),
             "executor": self.executor if isinstance(self.executor, str) else type(self.executor).__name__,
-            "settings": {name: _setting(setting) for name, setting in sorted(self.settings.items())},
+            "settings": {
+                name: _setting(setting)
+                for name, setting in sorted(self.settings.items())
+                if (name, setting) != ("example", None)  # (whether it is tried first changes no answer)
+            },
             "defaults": repr([getattr(self.program, name, None) for name in ("__defaults__", "__kwdefaults__")]),
         }
 
@@ -480,6 +539,12 @@ class _InMemory:
         """The rows of every block."""
         members: Sequence[Members] = sampling.draw(self._rows.people)
         return [self._rows.block(each) for each in members]
+
+
+def _half(block: Block, which: int) -> Block:
+    """The first or the second half of the rows of a block, which are in random order."""
+    middle = len(block) // 2
+    return block[:middle] if which == 0 else block[middle:]
 
 
 def _floats(given: Field) -> Field:

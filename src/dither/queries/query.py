@@ -24,12 +24,13 @@ from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
 from dither.queries.plan import DatedPlan, Options, Plan, StatisticPlan, TransformedPlan
 from dither.queries.registry import dataclass_fields, entries, entry_of
-from dither.release import B_co, Counted, Release, Released, V_co
+from dither.release import POPULATION, SAMPLE, B_co, Counted, Release, Released, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_column, shape_of
+from dither.sources.entries import exact_seconds
 from dither.sources.grid import BIT, Grid
-from dither.sources.moments import CalendarNumbers, moments_of, moments_shape
+from dither.sources.moments import CalendarNumbers, DurationBounds, moments_of, moments_shape, spans_of, spans_shape
 from dither.sources.schema import Schema
-from dither.sources.types import DROP, Date, Measured
+from dither.sources.types import DROP, Date, Duration, Measured
 from dither.statistics.statistic import Statistic, VectorStatistic
 from dither.statistics.unknown_size import for_people
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from dither.queries.tables import TableRecords
     from dither.sources.frames import ColumnLike
+    from dither.sources.people import PeopleGroup
     from dither.sources.windows import EngineColumn
     from dither.typing import Bounds, ColumnData, Confidence, MechanismChoice, Nulls, Number
 
@@ -85,6 +87,16 @@ def not_proved(kind: str) -> NotProved:
     )
 
 
+def check_sample(query: Query, facts: StatisticFacts, bounds: Bounds | None) -> None:
+    """Refuse an interval for the population where the records are no independent draws, or have no bounds."""
+    if facts.rows_per_person > 1:
+        why = "the rows of one person are not independent of each other"
+        raise NotApplicable("interval", POPULATION, why, f"interval={SAMPLE!r}")
+    if bounds is None:
+        why = f"{query.name} has none without bounds"
+        raise NotApplicable("interval", POPULATION, why, f"bounds=(lower, upper), or interval={SAMPLE!r}")
+
+
 def drop_not_declared(nulls: Nulls | None) -> InvalidArgument:
     """The error for a query that leaves out what the schema of its table does not."""
     return InvalidArgument("nulls", nulls, "a table leaves out what its schema says: declare nulls there")
@@ -115,6 +127,11 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     """What its guarantee rests on beside the proofs of the library: what the author of a function says of it."""
 
     @property
+    def is_about_people(self) -> bool:
+        """True if it is asked about people and not about rows, whatever is declared about these."""
+        return False
+
+    @property
     def label(self) -> str:
         """How a release names the query."""
         return self.noun if self.column is None else f"{self.noun} of {self.column}"
@@ -122,6 +139,17 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     @abstractmethod
     def plan(self, facts: F, options: Options) -> Plan[R]:
         """Everything public about the answer; refuses here or never."""
+
+    def plan_of_people(self, facts: F, options: Options, *, grouped: bool) -> Plan[PeopleGroup] | None:  # noqa: ARG002
+        """The plan where a person owns any number of rows, of all groups together; once it is bound to a schema.
+
+        None: a limit of rows is drawn, and the query is asked of so many rows of each person.
+        """
+        return None
+
+    def plan_for_population(self, facts: F, options: Options) -> Plan[R]:  # noqa: ARG002
+        """The same with an interval that covers the statistic of the population that the records are a sample of."""
+        raise NotApplicable("interval", options.interval, f"none is known for {self.name}", f"interval={SAMPLE!r}")
 
     def transformed(self, number: float) -> float:
         """What is released in the place of a number; see ``is_transformed``."""
@@ -299,6 +327,7 @@ class StatisticQuery(Query[V_co, B_co, D_contra, S, R]):
             claim,
             relation=_relation(facts),
             clamped=self.clamped(facts),
+            interval_of=options.interval,
         )
         return TransformedPlan(self.label, plan, self.transformed) if self.is_transformed else plan
 
@@ -354,6 +383,8 @@ def _fresh(statistic: Statistic | VectorStatistic, options: Options) -> tuple[st
         mechanism=options.mechanism,
         noise=options.noise,
         confidence=options.confidence,
+        interval=options.interval,
+        equal_rho=options.equal_rho,
     )
 
 
@@ -378,6 +409,16 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             self.grid(whole=False)
         self.check()
 
+    @property
+    def label(self) -> str:
+        unit = " in seconds" if self._spans is not None and self.dates != "refused" else ""
+        return f"{super().label}{unit}"
+
+    @functools.cached_property
+    def _spans(self) -> DurationBounds | None:
+        """How durations are read, where the bounds are durations."""
+        return spans_of(self.bounds)
+
     @functools.cached_property
     def _moments(self) -> CalendarNumbers | None:
         """How dates are read, where the bounds are dates or datetimes."""
@@ -387,6 +428,8 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     def _ends(self) -> Bounds | None:
         """The bounds as numbers."""
         moments = self._moments
+        if self._spans is not None:
+            return self._spans.ends
         if moments is None:
             return self.bounds
         low, high = cast("tuple[datetime.date, datetime.date]", self.bounds)
@@ -397,7 +440,7 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         """What a missing value counts as, a date as a number."""
         if self._moments is not None and isinstance(self.nulls, datetime.date):
             return self._moments.number(self.nulls)
-        return self.nulls
+        return exact_seconds(self.nulls) if isinstance(self.nulls, datetime.timedelta) else self.nulls
 
     def check(self) -> None:
         """Refuse fields of its own that make no query."""
@@ -411,11 +454,22 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         return (str(self.column),) if is_bounded and self.drops_with(mechanism) else ()
 
     def plan(self, facts: Shape, options: Options) -> Plan[R]:
-        plan = super().plan(facts, options)
+        return self.as_dates(super().plan(facts, options))
+
+    def in_numbers(self) -> Self:
+        """The same query with bounds that are numbers."""
+        if self._moments is None:
+            return self
+        return dataclasses.replace(self, bounds=self._ends, nulls=self._missing_as)
+
+    def as_dates(self, plan: Plan[R]) -> Plan[R]:
+        """The plan with its numbers as dates, where the bounds are dates."""
         return plan if self._moments is None or self.dates != "dates" else DatedPlan(plan, self._moments.displayed)
 
     def shape(self, data: ColumnData) -> Shape:
-        if self._moments is None:
+        if self._spans is not None:
+            shape = Shape(spans_shape(cast("ColumnLike", data)), whole=False, nullable=True)
+        elif self._moments is None:
             shape = shape_of(data)
         else:
             shape = Shape(moments_shape(cast("ColumnLike", data)), whole=True, nullable=True)
@@ -446,7 +500,8 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
         return grid
 
     def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
-        numbers = data if self._moments is None else self._moments.read(cast("ColumnLike", data))
+        moments = self._moments if self._spans is None else self._spans
+        numbers = data if moments is None else moments.read(cast("ColumnLike", data))
         return read_column(cast("ColumnLike", numbers), self.grid(whole=shape.whole), self._missing_as)
 
     def missing(self, shape: Shape) -> int | float | None:
@@ -461,10 +516,15 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
 
     def bound(self, schema: Schema) -> Query:
         declared = measured_column(self, schema)
-        if self._moments is not None:
-            if not isinstance(declared, Date) or self._moments.in_seconds:
-                raise InvalidArgument("bounds", self.bounds, f"must be of the type of {self.column}")
-            return dataclasses.replace(self, bounds=self._ends, nulls=self._missing_as).bound(schema)
+        if self._spans is not None or self._moments is not None:
+            nulls = self.nulls
+            if isinstance(nulls, datetime.date) and isinstance(declared, Date):
+                nulls = declared.steps(nulls, "nulls")
+            elif isinstance(nulls, datetime.timedelta):
+                nulls = exact_seconds(nulls)
+            step = declared.grid.step if self.step is None else self.step
+            ends = _numbers(declared, self.bounds)
+            return dataclasses.replace(self, bounds=ends, step=step, nulls=nulls).bound(schema)
         if self.drops_nulls:
             if not declared.drops_nulls:
                 raise drop_not_declared(self.nulls)
@@ -516,6 +576,21 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
             return None
         grid, missing = self.records_on
         return grid.value(missing)
+
+
+def _numbers(declared: Measured, bounds: Bounds | None) -> tuple[Fraction, Fraction]:
+    """Bounds of dates, moments or durations in the numbers of a declared column."""
+    ends = cast("tuple[datetime.date | datetime.timedelta, ...]", bounds)
+    if isinstance(declared, Date):
+        days = [end for end in ends if isinstance(end, datetime.date)]
+        if len(days) == len(ends):
+            return declared.steps(days[0], "bounds"), declared.steps(days[1], "bounds")
+    spans = [exact_seconds(end) for end in ends if isinstance(end, datetime.timedelta)]
+    if isinstance(declared, Duration) and len(spans) == len(ends):
+        return spans[0], spans[1]
+    raise InvalidArgument(
+        "bounds", [str(end) for end in ends], f"must be of the type of the column, {declared.type_name}"
+    )
 
 
 def measured_column(query: Query, schema: Schema) -> Measured:

@@ -28,10 +28,15 @@ SourceType: TypeAlias = Literal[
 ]
 """What a query is asked of: one column, several, rows of a table, a graph, a graph with private weights, a place in a
 public list of datasets, whatever the owner's function takes."""
+Picture: TypeAlias = Literal["intervals", "bars", "quantiles", "line", "points"]
+"""How the page draws an answer: each value with its interval, bars of counts, the distribution function that quantiles
+are points of, a fitted line, points of a plane."""
 Door: TypeAlias = Literal["function", "session", "quote", "sql", "cli", "http", "page", "client"]
 DOORS: tuple[Door, ...] = ("function", "session", "quote", "sql", "cli", "http", "page", "client")
-NUMBERS = ("real", "integer", "decimal")
+NUMBERS = ("real", "integer", "decimal", "duration")
 """The types of column that hold numbers."""
+DATES = ("date", "timestamp")
+"""The types of column that hold days or moments."""
 Asked: TypeAlias = Any
 """A query object of the class that registers."""
 Q = TypeVar("Q", bound="type[Query]")
@@ -110,6 +115,7 @@ class Menu:
     """The types of column it is offered for; by default numbers, and dates where the query takes them."""
     place: int = 9
     """Its place in the group: what most people ask comes first; then labels decide."""
+    picture: Picture = "intervals"
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ class QueryEntry:
         """The types of column that the page offers it for."""
         if self.menu is not None and self.menu.columns:
             return self.menu.columns
-        return NUMBERS if getattr(self.query, "dates", "refused") == "refused" else (*NUMBERS, "date")
+        return NUMBERS if getattr(self.query, "dates", "refused") == "refused" else (*NUMBERS, *DATES)
 
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:

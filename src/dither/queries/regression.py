@@ -23,9 +23,10 @@ from dither.procedures.least_squares import plan_moments
 from dither.procedures.regression import RegressionFacts, RegressionPlan, plan_shortcut
 from dither.queries.plan import Options, Plan, Result
 from dither.queries.query import Query
-from dither.queries.registry import NUMBERS, Menu, query
+from dither.queries.registry import DATES, NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names, grids_between
+from dither.release import IntervalName
 from dither.sources.column import Shape, as_array, columns_of, count_of, floats_of, row_length
 from dither.sources.entries import FAILURES
 from dither.sources.frames import Scalar, named_columns
@@ -80,6 +81,10 @@ class FitPlan(Plan[RegressionRecords]):
         return self.procedure.name
 
     @property
+    def interval_of(self) -> IntervalName:
+        return self.procedure.interval_of
+
+    @property
     def noise(self) -> str:
         return self.procedure.noise
 
@@ -91,7 +96,7 @@ class FitPlan(Plan[RegressionRecords]):
 @query(
     "regression",
     of="table",
-    menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean")),
+    menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean"), picture="line"),
     parameters={"bounds": None},
 )
 @dataclass(frozen=True)
@@ -115,6 +120,9 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     accepts = ()
 
     def __post_init__(self) -> None:
+        if self.target is not None and not isinstance(self.target, str):
+            wanted = 'must be the name of one column, the response first: Regression("price", ["carat"])'
+            raise InvalidArgument("target", self.target, wanted)
         if self.method not in METHODS:
             raise InvalidArgument("method", self.method, f"must be {', '.join(map(repr, METHODS))}")
         if self.constants not in ("exact", "paper"):
@@ -152,6 +160,13 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         if not procedure.composition.fits(procedure.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
         return FitPlan(f"{self.label} ({ESTIMATORS[self.method]})", procedure, options.level, facts.labels)
+
+    def plan_for_population(self, facts: ModelFacts, options: Options) -> Plan:
+        plan = self.plan(facts, options)
+        if plan.interval_of != options.interval:
+            why = f"method={self.method!r} has intervals for the records alone"
+            raise NotApplicable("interval", options.interval, why, 'method="auto"')
+        return plan
 
     def shape(self, data: ModelData) -> ModelFacts:
         columns, names, response = self._parts(data)
@@ -231,7 +246,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             return None
         declared = [schema.measured(name, "features") for name in self.used]
         for name, declaration in zip(self.used, declared, strict=True):
-            if not declaration.is_bounded or declaration.type_name == "date":
+            if not declaration.is_bounded or declaration.type_name in DATES:
                 raise InvalidArgument("features", name, 'must be numbers with declared bounds for method="ols"')
         return tuple(declaration.grid for declaration in declared)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import secrets
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -14,14 +13,15 @@ from sqlglot import exp
 from dither.errors import SourceFailed
 from dither.kernels.elementary import Floats
 from dither.procedures.rows import TableBlocks
+from dither.queries.plan import PeopleRead
 from dither.sources.column import Column, Table
 from dither.sources.engines.engine import Engine, arrow_schema
 from dither.sources.frames import arrow
 from dither.sources.grid import BIT, Grid
-from dither.sources.predicates import Predicate
+from dither.sources.people import PeopleGroup, PeopleRecords
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
-from dither.sources.types import Boolean, ColumnType, Date, Measured
+from dither.sources.types import Boolean, ColumnType, Date, Measured, Timestamp
 from dither.sources.windows import (
     BinnedRecords,
     EngineColumn,
@@ -63,6 +63,11 @@ class TableRecords:
         powers = 0 if column is None else powers  # (of rows alone the sum is their number)
         columns.hint(near, width if near else 0, powers, summed=summed)
         return columns.each()
+
+    def people(self, read: PeopleRead) -> Sequence[PeopleGroup]:
+        """What each person has, for every group."""
+        here = PeopleRecords(self._selection, read.column, read.grid, read.missing, presence=read.presence)
+        return here.each()
 
     def present(self, column: str) -> Sequence[EngineColumn]:
         """1 for every record in which the column has a value, 0 for any other."""
@@ -138,17 +143,16 @@ class TableRecords:
 
     def _declared(self, columns: Sequence[str]) -> tuple[ArrowTable, ArrowTable]:
         here = self._selection
-        return declared_rows(here.schema, here.engine, columns, here.predicate, self._expected_rows)
+        return declared_rows(here, columns, self._expected_rows)
 
 
-def declared_rows(
-    schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None, expected: int | None
-) -> tuple[ArrowTable, ArrowTable]:
+def declared_rows(selection: Selection, columns: Sequence[str], expected: int | None) -> tuple[ArrowTable, ArrowTable]:
     """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
     pa = arrow()
-    table = _streamed(engine, *_tuples(schema, engine, columns, predicate))
+    table = _streamed(selection.engine, *selection.tuples(columns))
     _check_rows(table.num_rows, expected)
-    declared = {name: as_declared(pa, table.column(place), schema.columns[name]) for place, name in enumerate(columns)}
+    kinds = selection.schema.columns
+    declared = {name: as_declared(pa, table.column(place), kinds[name]) for place, name in enumerate(columns)}
     return table, pa.table(declared)
 
 
@@ -159,12 +163,6 @@ def _streamed(engine: Engine, query: exp.Select, kinds: list[str]) -> ArrowTable
 
 def _numbers(column: ArrowColumn) -> Floats:
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float64)
-
-
-def _tuples(
-    schema: Schema, engine: Engine, columns: Sequence[str], predicate: Predicate | None
-) -> tuple[exp.Select, list[str]]:
-    return Selection(engine, schema, predicate, secret=secrets.token_hex(16)).tuples(columns)
 
 
 def _check_rows(result: int, expected: int | None) -> None:
@@ -182,6 +180,9 @@ def as_declared(pa: ModuleType, values: ArrowColumn, declared: ColumnType) -> Ar
     steps = values.to_numpy()
     if isinstance(declared, Boolean):
         return pa.array(steps.astype(np.bool_))
+    if isinstance(declared, Timestamp):
+        zone = "UTC" if declared.is_zoned else None
+        return pa.array(steps.astype(np.int64) * declared.step, pa.int64()).cast(pa.timestamp("s", zone))
     if isinstance(declared, Date):
         # Grids of dates have whole days.
         days = (steps * int(declared.grid.step)).astype(np.int32)
@@ -192,7 +193,7 @@ def as_declared(pa: ModuleType, values: ArrowColumn, declared: ColumnType) -> Ar
     return pa.array(steps.astype(np.float64) * step.numerator / step.denominator)
 
 
-def made_up_rows(schema: Schema, columns: Sequence[str], rows: int = 100) -> ArrowTable:
+def made_up_rows(schema: Schema, columns: Sequence[str], rows: int) -> ArrowTable:
     """Public: rows as the schema declares them, spread over the bounds; to try a program on before anything is read."""
     pa = arrow()
     built: dict[str, ArrowColumn] = {}

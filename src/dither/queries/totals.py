@@ -7,17 +7,28 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
 from dither.numbers import exact
 from dither.procedures.ordered import Ordered
 from dither.queries.fitted import BoundsFitted
 from dither.queries.parameters import COLUMN
-from dither.queries.query import ColumnQuery, Query, measured_column, not_proved
-from dither.queries.registry import NUMBERS, Menu, Sql, query
-from dither.queries.unbounded import TestedOrDrawn, Unbounded, trimmed_mean_without_bounds
+from dither.queries.people import (
+    CountOfPeople,
+    DistinctPeople,
+    PeopleMean,
+    SumOfPeople,
+    serves_groups,
+    unbounded_grid,
+)
+from dither.queries.plan import Options, PeopleRead, Plan
+from dither.queries.population import plan_mean, plan_trimmed_mean
+from dither.queries.query import ColumnQuery, Query, check_sample, measured_column, not_proved
+from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
+from dither.queries.unbounded import TestedOrDrawn, Unbounded, missing_number, trimmed_mean_without_bounds
 from dither.release import B_co, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_bits
 from dither.sources.grid import BIT, Grid
+from dither.sources.people import PeopleGroup
 from dither.sources.schema import Schema
 from dither.sources.types import ColumnType
 from dither.statistics.statistic import Statistic
@@ -68,6 +79,7 @@ class Sum(BoundsFitted, _Total[float, Interval]):
 
     noun: ClassVar[str] = "sum"
     moves_with_records = False
+    counts_people_without_bounds = True
 
     def moved(self, number: Fraction, centre: Fraction, records: int) -> Fraction:
         # Around a centre only where the number of records is public.
@@ -75,6 +87,27 @@ class Sum(BoundsFitted, _Total[float, Interval]):
 
     default_drop = True
     needs_public_count = ("inverse",)
+
+    def plan_of_people(self, facts: Shape, options: Options, *, grouped: bool) -> Plan[PeopleGroup] | None:
+        if grouped and not serves_groups(options):
+            return None
+        if self.bounds is not None:
+            read = PeopleRead(self.column, *self.records_on)
+        else:
+            # What a missing value counts as is rounded like any other.
+            grid = unbounded_grid(None if self.step is None else exact(self.step, "step"))
+            if self.non_negative:
+                grid = Grid(grid.step, 0, grid.ends[1])
+            read = PeopleRead(self.column, grid, grid.clamp(round(Fraction(missing_number(self.nulls)) / grid.step)))
+        return SumOfPeople.planned(
+            self.label,
+            read,
+            facts.records,
+            options,
+            grouped=grouped,
+            bounded=self.bounds is not None,
+            missing=read.grid.value(read.missing),
+        )
 
 
 @query(
@@ -95,13 +128,41 @@ class Sum(BoundsFitted, _Total[float, Interval]):
 )
 @dataclass(frozen=True)
 class Count(_Total[int, CountInterval]):
-    """The number of true entries of a boolean column; numbers other than 0 are true."""
+    """The number of true entries of a boolean column; numbers other than 0 are true.
+
+    people: how many people have a row, in a table that tells them apart (SQL: ``count(distinct unit)``).
+    """
 
     bounds: Bounds | None = field(default=(0, 1), kw_only=True)
     step: Number | None = field(default=1, kw_only=True)
+    people: bool = field(default=False, kw_only=True)
     noun: ClassVar[str] = "count"
+    since_0_1_0 = ("people",)
+
+    def check(self) -> None:
+        if not isinstance(self.people, bool):
+            raise InvalidArgument("people", self.people, "must be True or False")
+        if self.people and self.column is not None:
+            raise InvalidArgument(
+                "people", self.people, "is asked of all rows: leave the column out, or filter (where=)"
+            )
+
+    @property
+    def is_about_people(self) -> bool:
+        return self.people
+
+    @property
+    def label(self) -> str:
+        return "number of people" if self.people else super().label
+
+    def plan(self, facts: Shape, options: Options) -> Plan:
+        if self.people:
+            raise NotApplicable("people", True, "nothing tells people apart here", "a table with unit= in its schema")
+        return super().plan(facts, options)
 
     def bound(self, schema: Schema) -> Query:
+        if self.people and schema.unit is None:
+            raise NotApplicable("people", True, "the schema names no column that tells people apart", "unit=")
         if self.column is None:
             return self
         declared = measured_column(self, schema)
@@ -113,6 +174,14 @@ class Count(_Total[int, CountInterval]):
         # With bounds or a step of its own it counts numbers as sums do.
         return read_bits(data, self.nulls) if self.grid(whole=False) == BIT else super().read(data, shape)
 
+    def plan_of_people(self, facts: Shape, options: Options, *, grouped: bool) -> Plan[PeopleGroup] | None:
+        if self.grid(whole=False) != BIT or (grouped and not serves_groups(options)):
+            return None
+        read = PeopleRead(self.column, *self.records_on, presence=self.people)
+        if self.people and not grouped:
+            return DistinctPeople.planned(self.label, read, facts.records, options)
+        return CountOfPeople.planned(self.label, read, facts.records, options, grouped=grouped)
+
     @property
     def records_on(self) -> tuple[Grid, int]:
         grid = self.grid(whole=False)
@@ -121,7 +190,7 @@ class Count(_Total[int, CountInterval]):
 
 
 @query(
-    "mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean", (*NUMBERS, "date", "boolean"), 2)
+    "mean", of="column", sql=(Sql("avg"), Sql("mean")), menu=Menu("Middle", "Mean", (*NUMBERS, *DATES, "boolean"), 2)
 )
 @dataclass(frozen=True)
 class Mean(BoundsFitted, _Total[float, Interval]):
@@ -143,6 +212,19 @@ class Mean(BoundsFitted, _Total[float, Interval]):
 
     def _selected(self, shape: Shape, grid: Grid) -> Statistic:
         return FilteredMean(grid, shape.neighbours)
+
+    def plan_of_people(self, facts: Shape, options: Options, *, grouped: bool) -> Plan[PeopleGroup] | None:
+        if grouped or self.bounds is None:
+            return None
+        read = PeopleRead(self.column, *self.records_on)
+        return PeopleMean.planned(self.label, read, facts.records, options, read.grid.value(read.missing))
+
+    def plan_for_population(self, facts: Shape, options: Options) -> Plan:
+        check_sample(self, facts, self.bounds)
+        asked = self.in_numbers()
+        grid = asked.grid(whole=facts.whole)
+        planned = plan_mean(self.label, lambda inner: asked.plan(facts, inner), facts, grid, options)
+        return self.as_dates(planned)
 
 
 @query(
@@ -182,3 +264,17 @@ class TrimmedMean(TestedOrDrawn, _Total[float, Interval]):
 
     def _divisor(self, kept: int) -> int:
         return kept
+
+    def plan_for_population(self, facts: Shape, options: Options) -> Plan:
+        check_sample(self, facts, self.bounds)
+        if facts.private:
+            raise not_proved(self.name)
+        asked, cut = self.in_numbers(), self.trimmed_of(facts.records)
+        grid = asked.grid(whole=facts.whole)
+
+        def planner(inner: Options) -> Plan:
+            return asked.plan(facts, inner)
+
+        if cut == 0:
+            return self.as_dates(plan_mean(self.label, planner, facts, grid, options))
+        return self.as_dates(plan_trimmed_mean(self.label, planner, facts, grid, cut, options))

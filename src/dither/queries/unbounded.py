@@ -34,7 +34,7 @@ from dither.procedures.unbounded import enough_records
 from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
 from dither.queries.plan import AUTO, Options, Plan, Result
 from dither.queries.query import ColumnQuery, Missing, Query, measured_column
-from dither.queries.registry import NUMBERS, Menu, query
+from dither.queries.registry import DATES, NUMBERS, Menu, query
 from dither.release import B_co, V_co
 from dither.sources.column import Column, Shape, shape_of
 from dither.sources.entries import FAILURES, text
@@ -355,7 +355,7 @@ class CategoryEntries(NamedTuple):
 @query(
     "mode",
     of="column",
-    menu=Menu("Middle", "Mode", (*NUMBERS, "date", "boolean", "category")),
+    menu=Menu("Middle", "Mode", (*NUMBERS, *DATES, "boolean", "category")),
     any_type=lambda _: True,
 )
 @dataclass(frozen=True)
@@ -431,6 +431,7 @@ class FoundBinsPlan(Plan[CategoryEntries]):
     noise: str = "laplace"
     neighbours = Neighbours.CHANGE_ONE
     mechanism = "stable"
+    intervals = None
 
     @classmethod
     def of(cls, label: str, records: int, options: Options, rows_per_person: int = 1) -> FoundBinsPlan:

@@ -16,10 +16,11 @@ from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
 from dither.plain import JsonObject
-from dither.queries.parameters import ColumnNames
+from dither.queries.parameters import Bounds as BoundsParameter
+from dither.queries.parameters import ColumnNames, Whole
 from dither.queries.plan import Options, Plan
 from dither.queries.query import Missing, Query, StatisticQuery, drop_not_declared, not_proved
-from dither.queries.registry import NUMBERS, Menu, Sql, query
+from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import (
     MOST_CATEGORIES,
     CategoryEntries,
@@ -76,26 +77,44 @@ if TYPE_CHECKING:
 @query(
     "histogram",
     of="column",
-    menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1),
+    menu=Menu("Distribution", "Histogram", (*NUMBERS, "category"), 1, "bars"),
     any_type=lambda asked: asked.edges is None,
-    sql=(Sql("histogram", "edges*", form="histogram(column) of a category, or histogram(column, 0, 50, 100)"),),
+    sql=(
+        Sql(
+            "histogram",
+            "edges*",
+            form="histogram(column) of a category, histogram(column, 0, 50, 100) or histogram(column, bins => 10)",
+        ),
+    ),
+    parameters={
+        "bounds": BoundsParameter("Bounds of the bins", "Those that are declared.", is_advanced=True),
+        "bins": Whole("Bins", "Of equal width, instead of edges.", least=1, most=1_000, is_advanced=True),
+    },
 )
 @dataclass(frozen=True)
 class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     """Counts of the records between declared ``edges``, or of declared ``categories`` (anything else is "other").
 
-    Bins are [e0, e1), [e1, e2), ..., [e_{k-1}, e_k]; the first and the last edge are the public bounds.
+    Bins are [e0, e1), [e1, e2), ..., [e_{k-1}, e_k]; the first and the last edge are the public bounds.  ``bins``: so
+    many of equal width between ``bounds``, in a session those that its schema declares.
     """
 
     column: str | None = None
     edges: NumberList | None = field(default=None, kw_only=True)
+    bins: int | None = field(default=None, kw_only=True)
+    bounds: Bounds | None = field(default=None, kw_only=True)
     categories: Categories | None = field(default=None, kw_only=True)
     nulls: Nulls | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "histogram"
     default_drop = True
 
+    since_0_1_0 = ("bins", "bounds")
+
     def __post_init__(self) -> None:
+        self._cut_evenly()
         if self.edges is None and self.categories is None:
+            if self.bins is not None:
+                return  # a session takes the bounds from its schema
             if self.nulls is not None:
                 raise InvalidArgument("nulls", self.nulls, "either edges or categories must be declared")
             return  # a session takes the categories from its schema; else they are found
@@ -111,6 +130,24 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             if len({str(name) for name in names} | {"other"}) != len(names) + 1:
                 raise InvalidArgument("categories", names, 'must be different categories, none of them "other"')
         self._missing()
+
+    def _cut_evenly(self) -> None:
+        """Edges in the place of a number of bins, where the bounds are known."""
+        if self.bins is None:
+            if self.bounds is not None:
+                raise InvalidArgument("bounds", self.bounds, "is used with bins=: pass bins=10, or edges=[0, 50, 100]")
+            return
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 1 <= self.bins <= MOST_CATEGORIES:
+            raise InvalidArgument("bins", self.bins, f"must be a whole number from 1 to {MOST_CATEGORIES}")
+        for name in ("edges", "categories"):
+            if getattr(self, name) is not None:
+                raise InvalidArgument(name, getattr(self, name), "is not used with bins=: leave one of them out")
+        if self.bounds is not None:
+            Grid.between(self.bounds)  # (refuses what are no bounds)
+            low, high = (exact(end, "bounds") for end in self.bounds)
+            edges = tuple(float(low + (high - low) * place / self.bins) for place in range(self.bins + 1))
+            for name, value in (("edges", edges), ("bins", None), ("bounds", None)):
+                object.__setattr__(self, name, value)
 
     def _listed(self, name: str, least: int) -> list[CategoryValue]:
         given = getattr(self, name)
@@ -158,13 +195,15 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         return self.edges is None and self.categories is None
 
     def shape(self, data: EntriesData) -> Shape:
+        if self.bins is not None:
+            raise InvalidArgument("bounds", None, "is missing: bins need bounds=(lower, upper), a range you know")
         if self.edges is None:
             return entries_shape(data)
         return shape_of(data).without_missing() if self.drops_nulls else shape_of(data)
 
     def drops_with(self, mechanism: MechanismChoice) -> bool:
         # Among categories a record without a value is one of the others.
-        return self.edges is not None and super().drops_with(mechanism)
+        return (self.edges is not None or self.bins is not None) and super().drops_with(mechanism)
 
     def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:  # noqa: ARG002
         return (str(self.column),) if self.drops_with(mechanism) else ()
@@ -219,13 +258,19 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
                 raise InvalidArgument(
                     "edges", list(self.cuts)[:9], "is not used for a column of categories: leave it out"
                 )
+            if self.bins is not None:
+                raise InvalidArgument("bins", self.bins, "is not used for a column of categories: leave it out")
             if self.categories is None:
                 return self if declared.values is None else replace(self, categories=declared.keys(str(self.column)))
             if not all(map(storable, self.names)):
                 raise InvalidArgument("categories", list(self.names)[:9], "must be names without the character NUL")
             return self
+        if self.bins is not None and isinstance(declared, Measured):
+            low, high = (declared.grid.value(end) for end in declared.grid.ends)
+            return replace(self, bounds=(low, high)).bound(schema)
         if self.edges is None:
-            raise InvalidArgument("edges", None, "edges must be declared for a column of numbers")
+            wanted = "is missing: pass edges=[0, 50, 100], or bins=10 for equal ones between the declared bounds"
+            raise InvalidArgument("edges", None, wanted)
         if self.drops_nulls:
             if not declared.drops_nulls:
                 raise drop_not_declared(self.nulls)
@@ -326,7 +371,7 @@ class Matrix(StatisticQuery[V_co, B_co, Columns]):
                 raise InvalidArgument(name, getattr(self, name), "is declared in the schema: leave it out")
         columns = self.columns or tuple(name for name, column in schema.columns.items() if isinstance(column, Measured))
         for name in columns:
-            if schema.measured(name, "columns").type_name == "date":
+            if schema.measured(name, "columns").type_name in DATES:
                 raise InvalidArgument("columns", name, "must be columns of numbers")
         return replace(self, columns=columns)
 

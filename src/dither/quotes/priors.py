@@ -119,6 +119,17 @@ class Exponential(Prior):
         return np.asarray(low - (_real("mean", self.mean) - low) * np.log1p(-share))
 
 
+def standard_shapes(low: float, high: float) -> tuple[Prior, ...]:
+    """Distributions within public bounds that stand for what columns mostly look like, where nothing else is known.
+
+    Even over the whole range; a bell in its middle; and skewed to its lower end, filling a third of it, a tenth, or
+    a hundredth, as where bounds are generous.
+    """
+    width = high - low
+    skewed = (Exponential(low + width / part, low) for part in (10, 33, 300))
+    return Uniform(low, high), Normal(low + width / 2, width / 8), *skewed
+
+
 class PublicSample(Prior):
     """Values that are public already: last year's published table, another city, a survey.
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dither.aliases import older_name
+from dither.errors import NotApplicable
 from dither.mechanisms.error import FEWEST_SAMPLES, Mixture
 from dither.mechanisms.mechanism import Prepared
+from dither.notebooks import table_html
 from dither.plain import JsonObject, plain, unchanged, with_infinities
 from dither.privacy import Loss
 from dither.quotes.graph_priors import GraphPrior
 from dither.quotes.prior_sample import ImaginedColumn
-from dither.quotes.priors import Prior
+from dither.quotes.priors import Prior, standard_shapes
 from dither.sensitivity.global_sensitivity import Data
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
@@ -39,6 +40,8 @@ MEANINGS = {
     EXACT: "exact, for all data",
     UNKNOWN: "its error depends on the data in ways that are not worked out beforehand",
 }
+SHAPES = "over values spread evenly, in a bell, or skewed within the bounds"
+"""In words, what the typical range of an error is taken over."""
 FLOOR = "no private answer expects less on such data and on their neighbours"
 """In words, what the floor is."""
 
@@ -82,6 +85,10 @@ class Quote:
     floor: float | None = None
     """Under a prior: no answer of this privacy loss, by whatever mechanism, has a smaller expected error both on such
     data and on all of their neighbours (V17 Proposition 3.1); None where it is not known."""
+
+    typical_error: tuple[float, float] | None = None
+    """Of an upper bound: the least and the greatest expected error over standard public shapes within the bounds
+    (``quotes.priors.standard_shapes``); None where the error is known better, or not worked out."""
 
     @property
     def meaning(self) -> str:
@@ -128,6 +135,7 @@ class Quote:
             **({} if self.seconds is None else {"seconds": self.seconds}),
             **({} if self.derived_from is None else {"derived_from": self.derived_from}),
             **({} if self.floor is None else {"floor": self.floor}),
+            **({} if self.typical_error is None else {"typical_error": list(self.typical_error)}),
         }
 
     @classmethod
@@ -140,6 +148,7 @@ class Quote:
         results: dict[str, Any] = {name: with_infinities(payload.get(name)) for name in several}  # JSON
         results["half_width"] = with_infinities(payload.get("bar"))
         results |= {name: tuple(result) for name, result in results.items() if isinstance(result, list)}
+        typical = payload.get("typical_error")
         compared = with_infinities(payload.get("alternatives") or {})
         level, known = payload["confidence"], ("prior", "rows", "blocks", "seconds", "derived_from", "floor")
         return cls(
@@ -156,6 +165,7 @@ class Quote:
             kind=payload.get("kind") or UNKNOWN,
             attained=payload.get("attained", False),
             groups=payload.get("groups", 1),
+            typical_error=None if typical is None else (typical[0], typical[1]),
             alternatives={name: tuple(item) if isinstance(item, list) else item for name, item in compared.items()},
             **{name: payload.get(name) for name in known},
         )
@@ -170,16 +180,35 @@ class Quote:
         error, bound = (_formatted(_each(item)) for item in (self.expected_error, self.bound))
         width = "" if self.half_width is None else f", interval about ± {_formatted(_each(self.half_width))}"
         floor = "" if self.floor is None else f", floor {_formatted((self.floor,))}"
-        return (
-            f"{self.query}{many} for {self.loss}: expected error {error}{floor}, {self.confidence:.0%} within "
-            f"{bound}{width} ({self.meaning}{assumed}; {self.mechanism})"
+        worst = (
+            f"expected error {error}{floor}, {self.confidence:.0%} within {bound}{width} "
+            f"({self.meaning}{assumed}; {self.mechanism})"
         )
+        asked = f"{self.query}{many} for {self.loss}"
+        if self.typical_error is None:
+            return f"{asked}: {worst}"
+        return f"{asked}: typical error {self.typical_text} ({SHAPES}); worst data: {worst}"
+
+    @property
+    def typical_text(self) -> str:
+        """The typical range as people read it; nothing where there is none."""
+        if self.typical_error is None:
+            return ""
+        least, most = (_formatted((end,)) for end in self.typical_error)
+        return least if least == most else f"{least} to {most}"
 
     def __repr__(self) -> str:
         return f"<Quote {self}>"
 
+    def _row(self) -> tuple[str, ...]:
+        known = self.kind != UNKNOWN
+        error, bound = (_formatted(_each(item)) if known else "not known" for item in (self.expected_error, self.bound))
+        width = "" if self.half_width is None else f"± {_formatted(_each(self.half_width))}"
+        said = "; ".join([self.meaning, *self.assumptions])
+        return self.query, str(self.loss), error, bound, width, said, self.mechanism
+
     def _repr_html_(self) -> str:
-        return f"<div>{html.escape(str(self))}</div>"
+        return table_html(_heads(self.confidence), [self._row()])
 
 
 class Quotes(list[Quote]):
@@ -196,6 +225,15 @@ class Quotes(list[Quote]):
     def __repr__(self) -> str:
         listed = "\n".join(f"  {member!r}" for member in self)
         return f"<Quotes, {self.loss} for all {len(self)}:\n{listed}\n>"
+
+    def _repr_html_(self) -> str:
+        level = self[0].confidence if self else LEVEL
+        return table_html(_heads(level), [quote._row() for quote in self], note=f"{self.loss} for all {len(self)}")
+
+
+def _heads(confidence: float) -> tuple[str, ...]:
+    errors = ("expected error", f"{confidence:.0%} within", "interval about")
+    return ("question", "privacy loss", *errors, "these are", "mechanism")
 
 
 @dataclass(frozen=True)
@@ -240,6 +278,51 @@ def _under_prior(
 
 
 _remembered = functools.lru_cache(maxsize=64)(_under_prior)
+
+
+def over_shapes(
+    prepared: Prepared[RankedRecords],
+    records_on: Grid,
+    rows: int,
+    transformed: Callable[[float], float] | None = None,
+) -> tuple[float, float]:
+    """The least and the greatest expected error over the standard shapes within the grid's bounds.
+
+    transformed: the rising function of the statistic that is released instead of it.
+    """
+    try:
+        hash((prepared, transformed))
+    except TypeError:  # (a mechanism with parts that have no hash)
+        return _over_shapes(prepared, records_on, rows, transformed)
+    return _remembered_range(prepared, records_on, rows, transformed)
+
+
+def _over_shapes(
+    prepared: Prepared[RankedRecords], records_on: Grid, rows: int, transformed: Callable[[float], float] | None
+) -> tuple[float, float]:
+    low, high = (float(records_on.value(end)) for end in records_on.ends)
+    errors = []
+    for shape in standard_shapes(low, high):
+        samples = [ImaginedColumn(shape, records_on, rows, number) for number in range(FEWEST_SAMPLES)]
+        laws = [Mixture(each) for each in zip(*(prepared.error_laws(sample) for sample in samples), strict=True)]
+        error = max(_each(_figures(prepared, [law.mean for law in laws], [0.0] * len(laws), None, ESTIMATE).expected))
+        errors.append(error if transformed is None else _after(transformed, prepared, samples[0], error))
+    return min(errors), max(errors)
+
+
+_remembered_range = functools.lru_cache(maxsize=256)(_over_shapes)
+
+
+def _after(
+    transformed: Callable[[float], float], prepared: Prepared[RankedRecords], sample: RankedRecords, error: float
+) -> float:
+    """The error of a rising function of one statistic, about its value on a sample."""
+    statistic = prepared.statistic.single
+    if statistic is None:
+        raise NotApplicable("prior", "several numbers", "it is no function of one number", "quotes without a prior")
+    step, (low, high) = float(statistic.answers.step), statistic.answers.ends
+    value = step * statistic.value(sample)
+    return (transformed(min(value + error, step * high)) - transformed(max(value - error, step * low))) / 2.0
 
 
 def on_graphs(prepared: Prepared[Graph], prior: GraphPrior, vertices: int, confidence: float) -> Figures:

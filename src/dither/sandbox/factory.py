@@ -32,7 +32,8 @@ def open_executor(
     if executor == "trusted":
         if isinstance(program, (Function, Executable, str)):
             raise InvalidArgument("program", program, "must be a function of one block")
-        return contextlib.nullcontext(Trusted(program, output=output))
+        trusted, example = Trusted(program, output=output), settings.get("example")
+        return contextlib.nullcontext(trusted if example is None else trusted.tried(example))
     if "slot" in settings:
         checked_seconds("slot", settings["slot"], LEAST_SLOT)
     scheduled: ClusterSettings = {"lead": LEAD, **settings}

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from dither.errors import InvalidArgument, NotIsolated
-from dither.procedures.executor import Answers, Block, Output
+from dither.procedures.executor import TRIAL, Answers, Block, Output
 from dither.sandbox import memory
 from dither.sandbox.probe import require_isolation
 from dither.sandbox.programs import Executable, Function, GivenProgram, Program, as_program
@@ -282,7 +282,8 @@ class Sandbox:
             payload = (job.text() or b"").decode("utf-8", "replace").strip() if not executable else ""
             accepted = f"must end with {self._output.length} numbers on the public example"
             name = "executable" if isinstance(self._program, Executable) else self._program.name
-            raise InvalidArgument("program", name, f"{accepted} ({payload})" if payload else accepted)
+            wrong = f"{accepted} ({payload})" if payload else accepted
+            raise InvalidArgument("program", name, wrong if self._example is None else f"{wrong}: {TRIAL}")
         finally:
             job.close()
 

@@ -88,6 +88,13 @@ class Ladder:
             [explicit.astype(dtype), np.full(stop - start - len(explicit), self.global_sensitivity, dtype=dtype)]
         )
 
+    def most_decayed(self, start: int, stop: int, rate: float) -> int:  # noqa: ARG002
+        """At least ``max e^{-rate (k - start)} U_k`` over ``start <= k < stop``, without looking at those rungs.
+
+        The cap; ladders whose shape is known are closer, and then fewer rungs need be looked at.
+        """
+        return self.global_sensitivity
+
     def __getitem__(self, k: int) -> int:
         return int(self.sensitivity_at_distance(k, k + 1)[0])
 

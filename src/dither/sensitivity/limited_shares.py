@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
@@ -29,23 +30,12 @@ class HasLimitedShares(ABC, Generic[Data]):
 
 
 def limits_up_to(largest: int, base: Fraction) -> tuple[int, ...]:
-    """Whole limits that grow by at most ``base``, up to whole numbers; the last is the largest share.  Public.
+    """Whole limits up to the largest share, each the next one over ``base``, rounded up, or 1 less than it.  Public.
 
     >>> limits_up_to(1000, Fraction(10))
     (10, 100, 1000)
     """
-    steps = 1
-    while base**steps < largest:
-        steps += 1
-    return tuple(sorted({_root_up(largest**place, steps) for place in range(1, steps + 1)}))
-
-
-def _root_up(number: int, degree: int) -> int:
-    """The least whole number whose power is at least ``number``."""
-    low, high = 0, 1
-    while high**degree < number:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**degree < number else (low, middle)
-    return high
+    limits = [largest]
+    while limits[-1] > base:
+        limits.append(min(math.ceil(limits[-1] / base), limits[-1] - 1))
+    return tuple(reversed(limits))

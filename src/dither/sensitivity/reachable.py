@@ -3,51 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, ClassVar, Generic, overload
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from dither.sensitivity.global_sensitivity import Data
-
-
-class PaddedLinks(Sequence[int]):
-    """Private: links of a chain, and as many of its bounds on either side as somebody looks at; those take no room."""
-
-    def __init__(self, low: int, before: int, inside: Sequence[int], high: int, after: int) -> None:
-        self._low, self._before, self._inside, self._high, self._after = low, before, inside, high, after
-
-    def __repr__(self) -> str:
-        return "PaddedLinks(<private>)"
-
-    def __len__(self) -> int:
-        return self._before + len(self._inside) + self._after
-
-    def __iter__(self) -> Iterator[int]:
-        return chain(repeat(self._low, self._before), self._inside, repeat(self._high, self._after))
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[int]: ...
-    def __getitem__(self, place: int | slice) -> int | list[int]:
-        if isinstance(place, slice):
-            return list(self)[place]
-        within = range(len(self))[place] - self._before
-        if 0 <= within < len(self._inside):
-            return self._inside[within]
-        return self._low if within < 0 else self._high
-
-
-FEW_LINKS = 1 << 13
-"""Up to so many links are a list, which is faster to look at."""
-
-
-def padded(low: int, before: int, inside: list[int], high: int, after: int) -> Sequence[int]:
-    """Links of a chain between its bounds."""
-    if before + len(inside) + after <= FEW_LINKS:
-        return [low] * before + inside + [high] * after
-    return PaddedLinks(low, before, inside, high, after)
+from dither.sensitivity.padded_links import FEW_LINKS
 
 
 @dataclass(frozen=True)
@@ -66,6 +28,22 @@ class ReachableValues:
     top: int
     """From this index up the chain is the upper end of the grid: public."""
 
+    def remembered(self, reach: int) -> ReachableValues:
+        """The same chain; its links within a public reach are looked up once, if they are few."""
+        start, stop = max(-reach, self.bottom), min(reach, self.top)
+        if stop - start >= FEW_LINKS:
+            return self
+        links: list[int] = []
+
+        def values(first: int, last: int) -> Sequence[int]:
+            if first < start or last > stop:
+                return self.values(first, last)
+            if not links:
+                links.extend(self.values(start, stop))
+            return links[first - start : last - start + 1]
+
+        return ReachableValues(values, self.bottom, self.top)
+
 
 class HasReachableValues(ABC, Generic[Data]):
     """A statistic with a chain, so that answers can be drawn by how many changes they need."""
@@ -75,11 +53,18 @@ class HasReachableValues(ABC, Generic[Data]):
     if TYPE_CHECKING:
 
         @property
+        def answers_are_records(self) -> bool:
+            """True if the value is one of the records: a round number wherever they are.  Public."""
+
+        @property
         def monotone_cost(self) -> bool:
             """True if one change moves the costs of all answers the same way, up or down (minimum, maximum): public.
 
             The exponential mechanism then needs half the noise (monotone scores).
             """
+
+    else:
+        answers_are_records = False
 
     @property
     def is_maximum(self) -> bool | None:
@@ -92,3 +77,18 @@ class HasReachableValues(ABC, Generic[Data]):
     @abstractmethod
     def reachable_values(self, data: Data) -> ReachableValues:
         """The chain: private."""
+
+
+class HasPopulationChains(ABC, Generic[Data]):
+    """A statistic whose population's counterpart lies between two others of the sample, each with a chain of its own.
+
+    Chains of neighbours interlace: what one change does to the records moves neither by more than one link.
+    """
+
+    @abstractmethod
+    def population_chains(self, data: Data, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
+        """The chains of a lower and an upper end; both miss with a chance of at most ``miss`` together: private."""
+
+    @abstractmethod
+    def population_ranks(self, miss: Fraction) -> int:
+        """How many links lie between both ends: public."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 from dither.errors import Contradiction, InvalidArgument
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.entries import DERIVED, Body, Stored, charged_losses, derived_entries, derived_of
+from dither.notebooks import share_html, table_html
 from dither.privacy import Budget, Loss, Relation
-from dither.release import Release, Releases
+from dither.release import MOST_PRINTED, Release, Releases
 from dither.session.derived import Derivation, StoredHistograms
 from dither.session.reading import Answers, Source
 from dither.session.statements import named
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dither.plain import JsonObject
     from dither.typing import Answered
 
+ROWS_OF_PEOPLE = "which rows of a person count"
+"""What the key is derived from that decides it, under the secret of the ledger."""
 LOCAL = "local"
 """The analyst of charges where none is named."""
 
@@ -37,6 +40,14 @@ class Account:
     def __str__(self) -> str:
         return f"budget {self.total}; spent {self.spent}; left {self.left}"
 
+    def __repr__(self) -> str:
+        return f"<Account: {self}>"
+
+    def _repr_html_(self) -> str:
+        rows = [("budget", str(self.total)), ("spent", str(self.spent)), ("left", str(self.left))]
+        used = (self.total.epsilon - self.left.epsilon) / self.total.epsilon
+        return table_html(["", "privacy loss"], rows) + share_html(used, f"{used:.0%} of epsilon is spent")
+
 
 @dataclass(frozen=True)
 class Spend:
@@ -46,6 +57,46 @@ class Spend:
     question: JsonObject
     loss: Loss
     release: Stored | None
+
+    @property
+    def releases(self) -> list[Release]:
+        """The answers of all queries and groups; none while there is no answer."""
+        return (
+            [] if self.release is None else [Release.from_dict(one) for each in self.release["answers"] for one in each]
+        )
+
+    def __str__(self) -> str:
+        return f"#{self.number}, {self.loss}: {'; '.join(self._answers()) or 'charged, and not answered'}"
+
+    def __repr__(self) -> str:
+        return f"<Spend {self}>"
+
+    def _answers(self) -> list[str]:
+        few = [release.summary for release in self.releases[:MOST_PRINTED]]
+        more = len(self.releases) - len(few)
+        return [*few, f"and {more:,} more"] if more > 0 else few
+
+    def _row(self) -> tuple[str, str, str]:
+        return f"#{self.number}", "; ".join(self._answers()) or "charged, and not answered", str(self.loss)
+
+    def _repr_html_(self) -> str:
+        return table_html(_HEADS, [self._row()])
+
+
+_HEADS = ("charge", "answers", "privacy loss")
+
+
+class SpendHistory(list[Spend]):
+    """Every charge, oldest first."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "nothing was charged yet"
+
+    def __repr__(self) -> str:
+        return f"<SpendHistory of {len(self)} charges{''.join(f'{chr(10)}  {spend}' for spend in self)}>"
+
+    def _repr_html_(self) -> str:
+        return table_html(_HEADS, [spend._row() for spend in self], note="" if self else "nothing was charged yet")
 
 
 class Planned(Protocol):
@@ -66,6 +117,13 @@ class Planned(Protocol):
     @property
     def costs_nothing(self) -> bool:
         """True if the answer is public."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """True if a key decides which rows of a person are kept."""
+
+    def keyed(self, key: str) -> Planned:
+        """The question with that key."""
 
 
 class Declared(Protocol):
@@ -238,7 +296,11 @@ class PaidSession:
             before = self._ledger.stored(self._name, question | {DERIVED: _derived_form(derived)})
             if before is not None and (kept := self._from_store(*before)) is not None:
                 return kept
-        with self._source.prepared(read_plans) if read_plans else contextlib.nullcontext(_nothing) as read:
+        with (
+            self._source.prepared([self._keyed(plan) for plan in read_plans])
+            if read_plans
+            else contextlib.nullcontext(_nothing) as read
+        ):
             origin = self._source_of(derived)
             source = self._mark() if read_plans else origin
             charge = self._ledger.charge(
@@ -258,6 +320,13 @@ class PaidSession:
         whole = [next(answers) if how is None else [release.to_dict() for release in how.releases()] for how in derived]
         return self._ledger.store(charge, {"answers": whole}, source=source)
 
+    def _keyed(self, plan: Planned) -> Planned:
+        """The plan with the key that decides which rows of a person count: the same in all answers of an account.
+
+        docs/proofs/people.md, section 6.
+        """
+        return plan.keyed(self._ledger.mark(ROWS_OF_PEOPLE)) if plan.keeps_rows else plan
+
     def _source_of(self, derived: Sequence[Derivation | None]) -> str | None:
         """The mark of the source that derived answers go back to, if it is one; owners learn if it has changed."""
         marks = {derivation.histogram.source for derivation in derived if derivation is not None}
@@ -272,15 +341,15 @@ class PaidSession:
         return Account(self._ledger.dataset(name).budget, self._ledger.spent(name), self._ledger.left(name))
 
     @property
-    def history(self) -> list[Spend]:
+    def history(self) -> SpendHistory:
         """Every charge, oldest first, with its answer."""
         entries = self._ledger.entries(self._name)
         answers = {entry.charge: entry.body["release"] for entry in entries if entry.kind == "release"}
-        return [
+        return SpendHistory(
             Spend(entry.number, entry.body["question"], _loss(entry.body), answers.get(entry.number))
             for entry in entries
             if entry.kind == "charge"
-        ]
+        )
 
     def _close_source(self) -> None:
         """Let go of the data, and keep the ledger open for others who use it."""

@@ -209,7 +209,7 @@ def _histograms(charge: Entry, body: Body) -> Iterator[StoredHistogram]:
             given["edges"] = [Fraction(argument) for argument in given["edges"]]
         if given.get("nulls") is not None:
             given["nulls"] = Fraction(given["nulls"])
-        names = ("epsilon", "delta", "mechanism", "noise", "confidence")
+        names = ("epsilon", "delta", "mechanism", "noise", "confidence")  # (its interval covers the records)
         options = cast("AskOptions", {name: form[name] for name in names})
         values = tuple(answered[0]["value"])
         yield StoredHistogram(

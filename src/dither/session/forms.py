@@ -18,6 +18,7 @@ from dither.mechanisms.choice import MECHANISMS, NOISES
 from dither.plain import exact_number, exact_text, plain
 from dither.privacy import Loss
 from dither.queries.query import Query
+from dither.release import SAMPLE, IntervalName
 from dither.sources.schema import Schema
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def form_of(
     mechanism: MechanismChoice,
     noise: NoiseChoice,
     level: float | None,
+    interval: IntervalName = SAMPLE,
 ) -> dict[str, Json]:
     """The form of a question; ``about``: what it was asked of (a filter, groups, a digest of the schema)."""
     stored = {name: plain(value, exact_number) for name, value in query.stored().items()}
@@ -45,6 +47,7 @@ def form_of(
         "mechanism": _named(mechanism),
         "noise": _named(noise),
         "confidence": level,
+        **_unusual(interval),
     }
 
 
@@ -55,6 +58,7 @@ def form_of_0_1_0(
     mechanism: MechanismChoice,
     noise: NoiseChoice,
     level: float | None,
+    interval: IntervalName = SAMPLE,
 ) -> dict[str, Json]:
     """How version 0.1.0 stored the same question."""
     kept = query.stored_0_1_0()
@@ -70,7 +74,13 @@ def form_of_0_1_0(
         "delta": asked.delta,
         **{name: value for name, value in chosen.items() if name not in left_out},
         "confidence": level,
+        **_unusual(interval),  # (version 0.1.0 had no such question)
     }
+
+
+def _unusual(interval: IntervalName) -> dict[str, Json]:
+    """What the interval covers, where that is not the usual."""
+    return {} if interval == SAMPLE else {"interval": interval}
 
 
 def _named(thing: MechanismChoice | NoiseChoice) -> Json:
@@ -108,7 +118,10 @@ def _text(thing: object) -> str:  # whatever a form holds
 
 def schema_digest(schema: Schema, used: set[str]) -> str:
     """What the schema says about the columns in use: another schema makes it another question."""
-    columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in used}
+    view = schema.view
+    read = used if view is None else used | {leaf for name in used for leaf in view.leaves(name)}
+    columns = {name: kind.to_dict() for name, kind in schema.columns.items() if name in read}
     layout = [schema.layout.options] if schema.layout.options else []
-    declared = [columns, schema.rows, schema.unit, schema.rows_per_unit, *layout]
+    joined = [view.form(sorted(read))] if view is not None and schema.tables else []
+    declared = [columns, schema.rows, schema.unit, schema.rows_per_unit, *layout, *joined]
     return hashlib.sha256(json.dumps(declared, sort_keys=True, default=str).encode()).hexdigest()[:16]

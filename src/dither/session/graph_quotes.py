@@ -10,13 +10,14 @@ from dither.mechanisms.choice import MECHANISMS, applicable, named_noise
 from dither.plain import exact_text, plain
 from dither.privacy import Loss
 from dither.queries.plan import Options
+from dither.queries.planning import planned
 from dither.queries.query import Query
 from dither.queries.registry import entry_of, no_query
 from dither.quotes.graph_priors import GRAPH_PRIORS, GraphPrior
 from dither.quotes.quote import Figures, Quote, Quotes, for_all_data, on_graphs
-from dither.release import B, V
+from dither.release import SAMPLE, B, IntervalName, V
 from dither.session.forms import form_of, form_of_0_1_0
-from dither.session.plan import SessionPlan
+from dither.session.plan import GraphPlan, SessionPlan
 from dither.session.shares import shared
 from dither.sources.graph import Graph, GraphShape
 from dither.sources.graph_schema import GraphSchema
@@ -72,27 +73,31 @@ def graph_plan(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = SAMPLE,
 ) -> SessionPlan:
     """The plan of one query, from the schema and the public edges."""
     if not isinstance(query, Query):
         raise no_query(query)
     if entry_of(query).of not in _ASKED_OF:
         raise InvalidArgument("query", query, "must be a question about a graph such as Triangles()")
-    options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence), source.schema
+    options, schema = Options.asked(epsilon, delta, mechanism, noise, confidence, interval), source.schema
     if source.edges is not None:
         shape = cast("Query[V, B, Graph]", query).shape(source.edges)
     elif entry_of(query).of == "weighted graph":
         raise InvalidArgument("query", query.name, "the schema of a graph with weights declares weight and cap")
     else:
         shape = GraphShape.of(schema.vertices, schema.neighbours)
-    inner = query.plan(shape, options)
+    inner = planned(query, shape, options)
+    if options.simultaneous is not None:
+        options = options.for_all(inner)
+        inner = planned(query, shape, options)
     if inner.neighbours is not schema.neighbours:
         raise NotApplicable(
             "query", query.name, f"its loss is not about these data, whose neighbours are {schema.neighbours}", "edges"
         )
     declared = [schema.vertices, *schema.ends, schema.weight, schema.cap, schema.step]
     words = (query, options.loss, {"graph": plain(declared, exact_text)}, mechanism, noise, options.level)
-    return SessionPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words))
+    return GraphPlan(schema, query, inner, inner.loss, form_of(*words), form_of_0_1_0(*words), options.together)
 
 
 def planned_under(query: Query, source: PublicGraph, prior: GraphPrior | None, options: AskOptions) -> SessionPlan:

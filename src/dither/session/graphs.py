@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from dither.aliases import accepts_calibration
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger
+from dither.notebooks import table_html
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.quotes.quote import Quote, Quotes
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Confidence,
         GraphKnownOptions,
         GraphOptions,
+        IntervalName,
         MechanismChoice,
         NamedWeights,
         NoiseChoice,
@@ -53,6 +55,10 @@ class GraphSession(PaidSession):
     def __repr__(self) -> str:
         return f"<GraphSession {self.schema.name}: {self.schema.vertices} vertices; {self.budget}>"
 
+    def _repr_html_(self) -> str:
+        facts = [("vertices", f"{self.schema.vertices:,}"), ("protects", str(self.schema.neighbours))]
+        return table_html(["", "graph"], facts, title=self.schema.name) + self.budget._repr_html_()
+
     @accepts_calibration
     def ask(
         self,
@@ -63,6 +69,7 @@ class GraphSession(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         prior: GraphPrior | None = None,
         again: bool = False,
         request_id: str | None = None,
@@ -79,7 +86,14 @@ class GraphSession(PaidSession):
                 raise InvalidArgument("query", query, "is several queries: ask them with session.sql(...)")
             query = queries
         planned = self.plan(
-            query, epsilon=epsilon, delta=delta, mechanism=mechanism, noise=noise, confidence=confidence, prior=prior
+            query,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            interval=interval,
+            prior=prior,
         )
         answered: Releases[V, B] = self._answer([planned], again=again, request_id=request_id, analyst=analyst)
         return answered[0]
@@ -95,6 +109,7 @@ class GraphSession(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         prior: GraphPrior | None = None,
         again: bool = False,
         request_id: str | None = None,
@@ -108,7 +123,14 @@ class GraphSession(PaidSession):
         """
         statement, loss = parse_sql(text, self.schema), Loss.asked(epsilon, delta)
         plans = self._plans_of(
-            statement, loss, weights, mechanism=mechanism, noise=noise, confidence=confidence, prior=prior
+            statement,
+            loss,
+            weights,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            interval=interval,
+            prior=prior,
         )
         return self._answer_statement(statement, plans, again=again, request_id=request_id, analyst=analyst)
 
@@ -148,6 +170,7 @@ class GraphSession(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         prior: GraphPrior | None = None,
     ) -> SessionPlan:
         """What would be computed and charged: public facts only."""
@@ -157,6 +180,7 @@ class GraphSession(PaidSession):
             "mechanism": mechanism,
             "noise": noise,
             "confidence": confidence,
+            "interval": interval,
         }
         return planned_under(query, self._source, prior, options)
 

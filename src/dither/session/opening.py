@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, cast, overload
 
 from dither.errors import InvalidArgument
 from dither.ledger import Ledger, MemoryLedger, open_ledger
-from dither.privacy import Budget
+from dither.privacy import PRIVATE, Budget
 from dither.session.session import Session
 from dither.sources.engines.factory import engine_for
 from dither.sources.frames import table_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.lines import TextLayout
-from dither.sources.schema import PRIVATE, Schema
+from dither.sources.schema import Schema
 from dither.sources.types import ColumnType, untyped_entries, with_objects_as_declared
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def open(
     budget: Budget | None = None,
     rows: int | Literal["private"] | None = None,
     unit: str | None = None,
-    rows_per_unit: int = 1,
+    rows_per_unit: int | Literal["private"] = 1,
     name: str | None = None,
     table: str | None = None,
     engine: str | None = None,
@@ -59,7 +59,7 @@ def open(
     budget: Budget | None = None,
     rows: int | Literal["private"] | None = None,
     unit: str | None = None,
-    rows_per_unit: int = 1,
+    rows_per_unit: int | Literal["private"] = 1,
     name: str | None = None,
     table: str | None = None,
     engine: str | None = None,
@@ -78,7 +78,8 @@ def open(
     columns: what the owner declares about them, for example ``{"total_pay": Real(0, 600_000)}``.
     budget: what may be spent in all; of a ``Schema`` that declares none too, a schema file has its own.
     rows: the public number of rows; private by default.
-    unit, rows_per_unit: the column that tells people apart, and how many rows of each are used.
+    unit, rows_per_unit: the column that tells people apart, and how many rows of each are used; "private": each
+        release finds a limit by a draw, pays for it out of its privacy loss, and says which limit it is.
     delimiter, skip_lines, encoding: of a text file, where they are not the usual ones; by default a .csv whose first
         line has no comma is separated by the semicolon, tab or bar that stands there.
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, cast, overload
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast, get_args, overload
 
 from dither.aliases import accepts_calibration
 from dither.errors import EpsilonTooSmall, InvalidArgument, NotApplicable, NotProved
-from dither.mechanisms.choice import MECHANISMS, applicable, named_noise
+from dither.mechanisms.choice import MECHANISMS, applicable, epsilon_of_rho, named_noise
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.numbers import exact
-from dither.privacy import Loss, fraction_of_unit
+from dither.privacy import Loss, Simultaneous, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.vectors import Histogram
 from dither.quotes.priors import Prior, declared_prior, prior_of
-from dither.quotes.quote import EXACT, LEVEL, UNKNOWN, UPPER_BOUND, Figures, Quote, Quotes, for_all_data, under_prior
-from dither.session.plan import TablePlan, plan
+from dither.quotes.quote import (
+    EXACT,
+    LEVEL,
+    UNKNOWN,
+    UPPER_BOUND,
+    Figures,
+    Quote,
+    Quotes,
+    for_all_data,
+    over_shapes,
+    under_prior,
+)
+from dither.release import SAMPLE
+from dither.session.plan import TablePlan, adds_rho, plan
 from dither.session.shares import shared, shared_by_items, shares_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sources.types import DROP, Measured
 from dither.sql.select import is_select
 from dither.sql.statement import Statement, called, parse_question
+from dither.typing import ErrorName
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -36,6 +51,7 @@ if TYPE_CHECKING:
         Filter,
         GraphKnownOptions,
         HowOptions,
+        IntervalName,
         KnownOptions,
         LeastEpsilonOptions,
         MechanismChoice,
@@ -52,6 +68,8 @@ if TYPE_CHECKING:
     )
 
 LEAST_EPSILON = 1e-4
+ASSUMED_ROWS = 1_000
+"""The typical error is that of so many records, where nobody says how many there are."""
 PRECISION = 1.01
 """The least epsilon is found to about one percent."""
 
@@ -80,6 +98,7 @@ def quote(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
 ) -> Quote: ...
 @overload
 def quote(
@@ -95,6 +114,7 @@ def quote(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     weights: Weights | None = None,
 ) -> Quotes: ...
 @overload
@@ -109,6 +129,7 @@ def quote(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     weights: NamedWeights | None = None,
 ) -> Quotes: ...
 @accepts_calibration
@@ -125,6 +146,7 @@ def quote(
     mechanism: MechanismChoice = "auto",
     noise: NoiseChoice = "auto",
     confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
     weights: NamedWeights | None = None,
 ) -> Quote | Quotes:
     """Privacy loss, mechanism and error of one query (a ``Quote``), or of a list or SQL (``Quotes``).
@@ -160,6 +182,7 @@ def quote(
             mechanism=mechanism,
             noise=noise,
             confidence=confidence,
+            interval=interval,
             prior=cast("GraphPrior | None", prior),
         )
     known: KnownOptions = {
@@ -168,6 +191,7 @@ def quote(
         "mechanism": mechanism,
         "noise": noise,
         "confidence": confidence,
+        "interval": interval,
     }
     options: TableOptions = {**known, "where": where, "by": by}
     if isinstance(query, str) and not is_select(query) and (where is not None or by is not None):
@@ -179,10 +203,17 @@ def quote(
         if where is not None or by is not None:
             raise InvalidArgument("where" if by is None else "by", where if by is None else by, "SQL says it itself")
         return quote_statement(parse_question(query, schema), schema, Loss.asked(epsilon, delta), weights, **known)
-    return Quotes(
-        _quoted(item, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for item, part in shared(query, Loss.asked(epsilon, delta), cast("Weights | None", weights))
-    )
+    parts = shared(query, Loss.asked(epsilon, delta), cast("Weights | None", weights))
+    options = together(options, len(parts))
+    return Quotes(_quoted(item, schema, epsilon=part.epsilon, delta=part.delta, **options) for item, part in parts)
+
+
+def together(options: TableOptions, queries: int) -> TableOptions:
+    """The options of each of some queries that are asked together: what all intervals may miss is shared evenly."""
+    confidence = options.get("confidence")
+    if not isinstance(confidence, Simultaneous):
+        return options
+    return {**options, "confidence": confidence.among(queries)}
 
 
 def quote_statement(
@@ -194,6 +225,8 @@ def quote_statement(
 ) -> Quotes:
     """Quotes for the queries of a statement that was read before; they share the privacy loss as its answers do."""
     asked: TableOptions = {**options, "where": statement.where, "by": list(statement.by) or None}
+    schema = statement.schema or schema
+    asked = together(asked, len(statement.items))
     quotes = []
     for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
@@ -207,13 +240,13 @@ def least_epsilon(
     schema: Schema,
     *,
     target_error: Number,
-    of: Literal["expected_error", "bound"] = "expected_error",
+    of: ErrorName = "expected_error",
     **options: Unpack[LeastEpsilonOptions],
 ) -> Quote:
     """The quote with the least epsilon (to about one percent) whose error is at most ``target_error``.
 
-    of: "expected_error", or "bound" for the error that is not exceeded with the stated confidence.  The other options
-    are those of ``quote``.
+    of: "expected_error", "bound" for the error that is not exceeded with the stated confidence, or "typical_error" for
+    the greatest expected error over standard shapes within the bounds.  The other options are those of ``quote``.
     """
 
     def quoted(epsilon: float, instead: HowOptions) -> Quote:
@@ -233,13 +266,15 @@ def searched_epsilon(
     target = exact(target_error, "target_error")
     if target <= 0:
         raise InvalidArgument("target_error", target_error, "must be a positive number")
-    if of not in ("expected_error", "bound"):
-        raise InvalidArgument("of", of, 'must be "expected_error" or "bound"')
+    if of not in get_args(ErrorName):
+        raise InvalidArgument("of", of, f"must be {', '.join(map(repr, get_args(ErrorName)))}")
     if not isinstance(query, Query):
         raise InvalidArgument("query", query, "must be one query object such as Median('total_pay')")
 
     def error(item: Quote) -> float:
-        return item.worst_expected if of == "expected_error" else item.worst_bound
+        if of == "typical_error" and item.typical_error is not None:
+            return item.typical_error[1]
+        return item.worst_bound if of == "bound" else item.worst_expected
 
     def good(fixed: HowOptions, epsilon: float) -> bool:
         try:
@@ -265,7 +300,8 @@ def searched_epsilon(
             "target_error",
             target_error,
             f"must be at least {error(here):.4g}: {here.meaning}"
-            + ("" if here.prior else "; a prior gives an estimate"),
+            + ("" if here.prior else "; a prior gives an estimate")
+            + ("" if not here.typical_text else f"; typically it is {here.typical_text}, see of='typical_error'"),
         )
     least, fixed = min(reached, key=operator.itemgetter(0))
     return dataclasses.replace(quoted(least, fixed), alternatives=quoted(least, {}).alternatives)
@@ -309,7 +345,7 @@ def _quoted(
         _checked_rows(planned, rows)
         figures = _of_function(planned)
         if figures is not None:
-            return _quote(planned, figures)
+            return _with_typical(_quote(planned, figures), planned, rows)
         return Quote(
             query=planned.label,
             loss=planned.loss,
@@ -327,7 +363,7 @@ def _quoted(
     if column_prior is None or not _speaks_of(planned) or planned.costs_nothing:
         _checked_rows(planned, rows)
         declared = _under_declared(planned, rows) if prior is None else None
-        return declared or _for_all_data(planned, rows)
+        return declared or _with_typical(_for_all_data(planned, rows), planned, rows)
     counted, assumed = _records(planned, rows)
     if options.get("mechanism", "auto") != "auto":
         return _under_prior(planned, column_prior, counted, assumed)
@@ -337,18 +373,59 @@ def _quoted(
     names = [entry for entry in preferred if entry in applicable(planned.statistic)]
     if law is not None:
         names = [entry for entry in names if MECHANISMS[entry].adds_noise]
+    plans: dict[str, TablePlan] = {}
     compared: dict[str, Quote] = {}
     for name in names:
         try:
             named: QuestionOptions = {**options, "mechanism": cast("MechanismName", name)}
             again = plan(query, planned.schema, **named)
             compared[name] = _under_prior(again, column_prior, counted, assumed)
+            plans[name] = again
         except (NotApplicable, NotProved, InvalidArgument):
             # It does not serve this privacy loss or noise; the default, at least, does.
             if name == planned.mechanism:
                 raise
+    asked = compared
+    if adds_rho(schema):
+        least = min(entry.loss.concentrated.rho for entry in plans.values())
+        compared = {}
+        for name in plans:
+            # At the least rho, that of one of them, another may not serve any more.
+            with contextlib.suppress(NotApplicable, NotProved, InvalidArgument):
+                lowered = _of_rho(query, planned.schema, least, name, options)
+                compared[name] = _under_prior(lowered, column_prior, counted, assumed)
     ordered = sorted(compared.items(), key=lambda item: item[1].worst_expected)
-    return dataclasses.replace(ordered[0][1], alternatives={name: entry.expected_error for name, entry in ordered})
+    best = asked[ordered[0][0]]
+    return dataclasses.replace(best, alternatives={name: entry.expected_error for name, entry in ordered})
+
+
+def _of_rho(query: Query, schema: Schema, rho: Fraction, name: str, options: QuestionOptions) -> TablePlan:
+    """The plan by one mechanism at an epsilon at which it adds no more than so much to the ledger."""
+
+    def at(epsilon: float) -> TablePlan:
+        lowered: QuestionOptions = {**options, "mechanism": cast("MechanismName", name), "epsilon": epsilon}
+        return plan(query, schema, **lowered)
+
+    return at(epsilon_of_rho(lambda e: at(e).loss.concentrated.rho, float(options["epsilon"]), rho))
+
+
+def _with_typical(quoted: Quote, planned: TablePlan, rows: int | None) -> Quote:
+    """The quote for all data with the range of errors over standard shapes, where it says little by itself."""
+    records_on = planned.query.records_on[0]
+    if quoted.kind != UPPER_BOUND or quoted.attained or records_on is None or not _speaks_of(planned):
+        return quoted
+    try:
+        counted, assumed = _records(planned, rows)
+    except InvalidArgument:
+        counted = min(ASSUMED_ROWS, planned.schema.most_rows)
+        assumed = (f"typical for {counted:,} records{_where(planned)}: say how many you expect, rows= or --rows",)
+    try:
+        function = planned.query.transformed if planned.released_by is None else None
+        typical = over_shapes(planned.prepared, records_on, counted, function)
+    except (NotApplicable, NotProved, InvalidArgument):
+        return quoted  # (what holds for all data is still true)
+    assumptions = quoted.assumptions or assumed  # (both are about the number of records)
+    return dataclasses.replace(quoted, typical_error=typical, assumptions=assumptions)
 
 
 def _under_declared(planned: TablePlan, rows: int | None) -> Quote | None:
@@ -419,6 +496,8 @@ def _quote(
 ) -> Quote:
     if planned.prepared.refusal is not None:
         assumptions = (*assumptions, "if it answers: a test may refuse")
+    if planned.interval_of != SAMPLE:
+        assumptions = (*assumptions, "the interval is for the population, the error for the records")
     return Quote(
         query=planned.label,
         loss=planned.loss,
@@ -429,7 +508,7 @@ def _quote(
         noise=planned.prepared.noise_name,
         kind=figures.kind,
         attained=figures.attained,
-        half_width=figures.half_width,
+        half_width=None if planned.is_widened else figures.half_width,
         groups=planned.groups,
         labels=planned.labels,
         assumptions=assumptions,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
-import secrets
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -19,19 +17,26 @@ import numpy as np
 from dither.answer import released
 from dither.errors import DitherError, InvalidArgument, SourceFailed
 from dither.ledger.entries import Stored
+from dither.mechanisms.stable_bins import StableBins
 from dither.privacy import Loss, Neighbours
+from dither.procedures.people import PersonLimitDraw
 from dither.queries.plan import Plan, Result
 from dither.queries.query import Query
 from dither.queries.tables import TableRecords, declared_rows
 from dither.release import Counted, Release
-from dither.session.plan import SessionPlan, TablePlan, undeclared
+from dither.session.plan import ROWS_REFUSED, RowLimit, SessionPlan, TablePlan, undeclared
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.engine import Engine
+from dither.sources.engines.factory import engine_over
 from dither.sources.graph_schema import GraphSchema
+from dither.sources.grid import BIT
+from dither.sources.linked_tables import Instance
+from dither.sources.people import PeopleRecords
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import MOST_GROUPS, Key, Selection
 from dither.sources.types import DROP, ColumnType, Date, Measured
+from dither.sources.views import View
 from dither.sources.windows import SharedReading, counts_by_key, few_rows
 
 if TYPE_CHECKING:
@@ -106,7 +111,7 @@ class Source(ABC, Generic[Q_contra]):
 class _Batch:
     """Questions that are read together: with the same filter and groups, and columns that all of them read alike.
 
-    Which rows of people are kept, and which groups are found, is drawn for each release by itself.
+    Which groups are found, and how many rows of people count, is drawn for each release by itself.
     """
 
     def __init__(self, plan: TablePlan) -> None:
@@ -117,7 +122,7 @@ class _Batch:
 
     def takes(self, plan: TablePlan) -> bool:
         """Whether one more question may be read with these."""
-        same = (plan.predicate, plan.by) == (self._first.predicate, self._first.by)
+        same = (plan.predicate, plan.by, _joined(plan)) == (self._first.predicate, self._first.by, _joined(self._first))
         if self._is_alone or plan.inner.is_scheduled or plan.finder is not None or not same:
             return False
         return all(self._columns.get(name, declared) == declared for name, declared in _declared(plan).items())
@@ -126,6 +131,19 @@ class _Batch:
         """Read this question with the others."""
         self.places.append(place)
         self._columns |= _declared(plan)
+
+
+def _joined(plan: TablePlan) -> tuple[Instance, ...] | None:
+    """Which tables a question joins; None where it reads one."""
+    view = plan.schema.view
+    return None if view is None or not plan.schema.tables else view.instances
+
+
+def _view_of(plans: Sequence[TablePlan]) -> View | None:
+    """The view that several questions about the same rows read: with all columns that any of them computes."""
+    views = [plan.schema.view for plan in plans if plan.schema.view is not None]
+    computed = {name: expression for view in views for name, expression in view.computed.items()}
+    return dataclasses.replace(views[0], computed=computed) if views else None
 
 
 def _declared(plan: TablePlan) -> dict[str, ColumnType]:
@@ -168,36 +186,64 @@ class TableSource(Source[TablePlan]):
 
     def _read_together(self, plans: Sequence[TablePlan], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
         """The answers of questions with the same filter and groups, which share their passes over the table."""
+        if plans[0].limit is not None:
+            return [self._read_within_limit(plan, plan.limit) for plan in plans if plan.limit is not None]
         # What is read on a schedule is read by itself, within that schedule.
         with contextlib.nullcontext() if plans[0].inner.is_scheduled else self.engine.snapshot():
-            plan, shared = plans[0], SharedReading()
-            columns = {name: declared for each in plans for name, declared in _declared(each).items()}
-            schema = dataclasses.replace(plan.schema, columns={**plan.schema.columns, **columns})
-            selection = Selection(self.engine, schema, plan.predicate, plan.by, None, secrets.token_hex(16))
-            if plan.finder is not None:
-                selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", found_keys(plan, selection)))
-            # All of them before any is run: what the first needs is then read for all.
-            each = [selected(plan, selection, shared) for plan in plans]
-            return [
-                [
-                    released(plan, run(data), dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
-                    for key, data in zip(selection.groups, read, strict=True)
-                ]
-                for plan, run, read in zip(plans, runs, each, strict=True)
+            return self._answered(plans, runs)
+
+    def _answered(self, plans: Sequence[TablePlan], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
+        """The same, within a snapshot."""
+        plan, shared = plans[0], SharedReading()
+        columns = {name: declared for each in plans for name, declared in _declared(each).items()}
+        schema = dataclasses.replace(plan.schema, columns={**plan.schema.columns, **columns}, view=_view_of(plans))
+        engine = engine_over(self.engine, schema)
+        selection = Selection(engine, schema, plan.predicate, plan.by, None, plan.key)
+        keys: tuple[tuple[GroupKey, ...], ...] | None = None
+        if plan.finder is not None:
+            keys = found_keys(plan, selection, plan.finder)
+        elif plan.people_finder is not None:
+            limit = _drawn_limit(plan, self.engine, plan.people_finder.draw)
+            few = dataclasses.replace(selection, schema=dataclasses.replace(schema, rows_per_unit=limit))
+            keys = found_keys(plan, few, plan.people_finder.bins(limit))
+        if keys is not None:
+            selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", keys))
+        # All of them before any is run: what the first needs is then read for all.
+        each = [selected(plan, selection, shared) for plan in plans]
+        return [
+            [
+                released(plan, result, dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
+                for key, result in zip(selection.groups, plan.results(run, read), strict=True)
             ]
+            for plan, run, read in zip(plans, runs, each, strict=True)
+        ]
+
+    def _read_within_limit(self, plan: TablePlan, limit: RowLimit) -> list[Release]:
+        """A limit of rows by a draw that was paid for, then the answers where so many rows of each person count."""
+        with self.engine.snapshot():
+            drawn = _drawn_limit(plan, self.engine, limit.draw)
+            within = limit.plan_at(drawn, plan.key)
+            if within is None:
+                return [released(plan, Result(None, reason=ROWS_REFUSED, person_limit=limit.found(drawn)))]
+            with within.opened() as run:
+                answers = self._answered([within], [run])[0]
+        return [dataclasses.replace(answer, loss=plan.loss, person_limit=limit.found(drawn)) for answer in answers]
 
     def restored(self, plan: TablePlan, payload: Stored) -> Release:
         """A release as the ledger keeps it, dates as dates again."""
         release = Release.from_dict(payload)
         group = release.group and {
-            name: datetime.date.fromisoformat(str(item)) if plan.schema.columns[name].type_name == "date" else item
+            name: declared.parsed(str(item)) if isinstance(declared := plan.schema.columns[name], Date) else item
             for name in plan.by
             for item in (release.group[name],)
         }
         if not plan.is_dated:
             return dataclasses.replace(release, group=group)
-        value, interval, clamped = (_dates(part) for part in (release.value, release.interval, release.clamped))
-        missing = release.missing if release.missing == DROP else _dates(release.missing)
+        declared = cast("Date", plan.declared)
+        value, interval, clamped = (
+            _dates(declared, part) for part in (release.value, release.interval, release.clamped)
+        )
+        missing = release.missing if release.missing == DROP else _dates(declared, release.missing)
         return dataclasses.replace(
             release, group=group, value=value, interval=interval, missing=missing, clamped=clamped
         )
@@ -211,18 +257,21 @@ class TableSource(Source[TablePlan]):
 
     def groups_for_owner(self, plan: TablePlan[R]) -> dict[tuple[GroupKey, ...], R]:
         """NOT private: the records of every group by its key, with the same rows of each person every time."""
-        selection = Selection(self.engine, plan.schema, plan.predicate, plan.by)
+        selection = Selection(engine_over(self.engine, plan.schema), plan.schema, plan.predicate, plan.by)
         keys = (_displayed(plan, key) for key in selection.groups)
         return dict(zip(keys, selected(plan, selection), strict=True))
 
     def rows_for_owner(self, columns: Sequence[str], predicate: Predicate | None) -> ArrowTable:
         """NOT private: columns of the selected rows as programs see them."""
-        return declared_rows(self.schema, self.engine, columns, predicate, None)[1]
+        return declared_rows(Selection(self.engine, self.schema, predicate), columns, None)[1]
 
 
 def selected(plan: TablePlan[R], selection: Selection, shared: SharedReading | None = None) -> Sequence[R]:
     """Private: the records of every group, as the plan reads them.  shared: what other plans read of the same rows."""
-    return plan.query.select(TableRecords(selection, plan.expected_rows, shared), plan.read_for)
+    records = TableRecords(selection, plan.expected_rows, shared)
+    # What a plan of people reads is what its run takes.
+    people = None if plan.people is None else cast("Sequence[R]", records.people(plan.people))
+    return plan.query.select(records, plan.read_for) if people is None else people
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,19 +289,27 @@ class PublicCount(Plan[int]):
         return Result(records, (records, records))
 
 
-def found_keys(plan: TablePlan, selection: Selection) -> tuple[tuple[GroupKey, ...], ...]:
+def _drawn_limit(plan: TablePlan, engine: Engine, draw: PersonLimitDraw) -> int:
+    """How many rows of one person count: paid for, and no longer private."""
+    # All rows of each person that the question is about; in which groups they are does not matter here.
+    selection = Selection(engine_over(engine, plan.schema), plan.schema, plan.predicate)
+    used = plan.query.column if plan.query.column is not None and selection.drops(plan.query.column) else None
+    return draw.draw(PeopleRecords(selection, used, BIT, 0).rows_above(draw.limits))
+
+
+def found_keys(plan: TablePlan, selection: Selection, finder: StableBins) -> tuple[tuple[GroupKey, ...], ...]:
     """The keys with enough people, by a thresholded histogram: paid for, and no longer private."""
-    if plan.finder is None:
-        return selection.groups
     declared = {
         place: set(kind.keys(name))
         for place, name in enumerate(plan.by)
         if not undeclared(kind := plan.schema.columns[name])
     }
-    grid, missing = plan.query.records_on if isinstance(plan.declared, Measured) else (None, None)
+    grid, missing = None, None
+    if isinstance(plan.declared, Measured):
+        grid, missing = plan.query.records_on if plan.people is None else (plan.people.grid, plan.people.missing)
     counted = counts_by_key(selection, plan.query.column, grid, missing)
     known = {key: count for key, count in counted.items() if all(key[at] in values for at, values in declared.items())}
-    discovered = plan.finder.release(known.keys(), known.values())
+    discovered = finder.release(known.keys(), known.values())
     return tuple(sorted((key for key, _ in discovered), key=str))[:MOST_GROUPS]
 
 
@@ -267,10 +324,10 @@ def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
     return declared.displayed(cast("float", part)) if isinstance(declared, Date) else part
 
 
-def _dates(payload: Counted) -> Counted:
+def _dates(declared: Date, payload: Counted) -> Counted:
     if isinstance(payload, tuple):
-        return tuple(_dates(item) for item in payload)
-    return None if payload is None else datetime.date.fromisoformat(str(payload))
+        return tuple(_dates(declared, item) for item in payload)
+    return None if payload is None else declared.parsed(str(payload))
 
 
 class GraphSource(Source[SessionPlan]):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from dither.aliases import accepts_calibration
 from dither.ledger import Ledger
+from dither.notebooks import table_html
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.quotes.quote import Quote, Quotes
@@ -26,6 +27,7 @@ from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
+from dither.sources.types import ColumnType
 from dither.sql.statement import Statement, called, parse_question, parse_sql
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -37,9 +39,11 @@ if TYPE_CHECKING:
         Answered,
         ArrowTable,
         Confidence,
+        ErrorName,
         Filter,
         GroupKey,
         Interval,
+        IntervalName,
         KnownOptions,
         LeastEpsilonOptions,
         MechanismChoice,
@@ -60,6 +64,19 @@ Given: TypeAlias = Any
 
 MANY_GROUPS = 500
 """Questions with more groups than this are answered with a warning."""
+
+
+def _declared_text(declared: ColumnType) -> str:
+    """What is declared of a column besides its type, in words."""
+    parts = []
+    for key, option in declared.to_dict().items():
+        if key == "bounds" and isinstance(option, (list, tuple)):
+            parts.append(" to ".join(map(str, option)))
+        elif isinstance(option, (list, tuple)):
+            parts.append(", ".join(map(str, option)))
+        elif key != "type":
+            parts.append(f"{key} {option}")
+    return "; ".join(parts)
 
 
 class Session(PaidSession):
@@ -90,6 +107,12 @@ class Session(PaidSession):
     def __repr__(self) -> str:
         return f"<Session {self.schema.name}: {', '.join(self.schema.columns)}; {self.budget}>"
 
+    def _repr_html_(self) -> str:
+        rows = [(name, declared.type_name, _declared_text(declared)) for name, declared in self.schema.columns.items()]
+        number = self.schema.rows
+        title = f"{self.schema.name}: {f'{number:,} rows' if isinstance(number, int) else 'number of rows private'}"
+        return table_html(["column", "type", "values"], rows, title=title) + self.budget._repr_html_()
+
     # --- questions ---------------------------------------------------------------------------------------
 
     @overload
@@ -104,6 +127,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         prior: PriorChoice | None = None,
         rows: int | None = None,
         again: bool = False,
@@ -122,6 +146,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         prior: PriorChoice | None = None,
         rows: int | None = None,
         again: bool = False,
@@ -140,6 +165,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         weights: Weights | None = None,
         prior: PriorChoice | None = None,
         rows: int | None = None,
@@ -159,6 +185,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         weights: Weights | None = None,
         prior: PriorChoice | None = None,
         rows: int | None = None,
@@ -178,6 +205,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         weights: Weights | None = None,
         prior: PriorChoice | None = None,
         rows: int | None = None,
@@ -197,6 +225,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         weights: Weights | None = None,
         prior: PriorChoice | None = None,
         rows: int | None = None,
@@ -229,6 +258,7 @@ class Session(PaidSession):
             mechanism=mechanism,
             noise=noise,
             confidence=confidence,
+            interval=interval,
             prior=prior,
             rows=rows,
         )
@@ -260,6 +290,7 @@ class Session(PaidSession):
         mechanism: MechanismChoice = "auto",
         noise: NoiseChoice = "auto",
         confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
         prior: PriorChoice | None = None,
         rows: int | None = None,
         again: bool = False,
@@ -283,6 +314,7 @@ class Session(PaidSession):
             mechanism=mechanism,
             noise=noise,
             confidence=confidence,
+            interval=interval,
             prior=prior,
             rows=rows,
         )
@@ -337,7 +369,7 @@ class Session(PaidSession):
         query: Query,
         *,
         target_error: Number,
-        of: Literal["expected_error", "bound"] = "expected_error",
+        of: ErrorName = "expected_error",
         **options: Unpack[LeastEpsilonOptions],
     ) -> Quote:
         """The quote with the least epsilon whose error reaches a target; see ``dither.least_epsilon``."""

@@ -11,7 +11,7 @@ from dither.queries.query import Query
 from dither.queries.registry import no_query
 from dither.release import Release
 from dither.session.plan import TablePlan, plan
-from dither.session.quoting import chosen_mechanism
+from dither.session.quoting import chosen_mechanism, together
 from dither.session.shares import shared, shared_by_items, shares_of
 from dither.sources.schema import Schema
 from dither.sql.statement import Statement
@@ -59,10 +59,9 @@ def plans_for(
         return [plan_for(query, schema, epsilon=epsilon, delta=delta, **options)]
     if isinstance(query, (str, bytes)) or not isinstance(query, Iterable):
         raise no_query(query)
-    return [
-        plan_for(item, schema, epsilon=part.epsilon, delta=part.delta, **options)
-        for item, part in shared(query, Loss.asked(epsilon, delta), weights)
-    ]
+    parts = shared(query, Loss.asked(epsilon, delta), weights)
+    options = together(options, len(parts))
+    return [plan_for(item, schema, epsilon=part.epsilon, delta=part.delta, **options) for item, part in parts]
 
 
 def plans_of(
@@ -74,11 +73,17 @@ def plans_of(
 ) -> list[TablePlan]:
     """A plan for every query of a statement; together they spend at most ``loss``."""
     asked: TableOptions = {**options, "where": statement.where, "by": list(statement.by) or None}
+    schema = statement.schema or schema
+    asked = together(asked, len(statement.items))
     plans = []
     for item, part in shared_by_items(statement, schema, loss, weights):
         with statement.pointing_at(item):
             plans.append(plan_for(item.query, schema, epsilon=part.epsilon, delta=part.delta, **asked))
     return plans
+
+
+def _in_order(statement: Statement, answers: Sequence[Sequence[Release]]) -> Sequence[Sequence[Release]]:
+    return answers if statement.ordering is None else statement.ordering.applied(answers)
 
 
 def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Release]:
@@ -87,6 +92,6 @@ def named(statement: Statement, answers: Sequence[Sequence[Release]]) -> list[Re
         release
         if item.alias is None
         else dataclasses.replace(release, query=f"{item.alias} ({release.query})", alias=item.alias)
-        for item, each in zip(statement.items, answers, strict=True)
+        for item, each in zip(statement.items, _in_order(statement, answers), strict=True)
         for release in each
     ]

@@ -6,11 +6,13 @@ or a warning: whether one is there would depend on a single record.  That is why
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +54,9 @@ def real(entry: object) -> float:  # anything: an entry of a list
     try:
         return float(entry)  # type: ignore[arg-type]  # anything may be tried
     except OverflowError:
-        return _infinity(entry)
-    except FAILURES:
+        with contextlib.suppress(*FAILURES):
+            return math.inf if entry > 0 else -math.inf  # type: ignore[operator]  # anything may be tried
         return math.nan
-
-
-def _infinity(entry: object) -> float:  # anything: an entry of a list
-    try:
-        return math.inf if entry > 0 else -math.inf  # type: ignore[operator]  # anything may be tried
     except FAILURES:
         return math.nan
 
@@ -108,6 +105,93 @@ def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
         return datetime.date.fromordinal(datetime.date.toordinal(entry)) if isinstance(entry, datetime.date) else None
     except FAILURES:
         return None
+
+
+_FIRST_OF_1970 = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_A_DAY = 86_400
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_FIRST_SECOND, _AFTER_LAST = ((day.toordinal() - _EPOCH) * _A_DAY for day in (datetime.date.min, datetime.date.max))
+
+
+def second(
+    entry: object,  # anything: an entry of a list
+    written: Callable[[str], int | None] | None = None,
+) -> int | None:
+    """An entry as whole seconds from 1970-01-01, of UTC where it has a time zone; None where it is no moment.
+
+    written: how texts are.  What lies beyond the calendar counts as the nearer end.
+    """
+    try:
+        if isinstance(entry, str):
+            return None if written is None else written(entry)
+        if isinstance(entry, np.datetime64):
+            entry = entry.astype("datetime64[s]").item()
+        if is_missing(entry) or not isinstance(entry, datetime.date):
+            return None
+        if not isinstance(entry, datetime.datetime):
+            known = day(entry)
+            return None if known is None else (known.toordinal() - _EPOCH) * _A_DAY
+        aware = entry if entry.tzinfo is not None else entry.replace(tzinfo=datetime.UTC)
+        result = int((aware - _FIRST_OF_1970) // datetime.timedelta(seconds=1))
+        return min(max(result, _FIRST_SECOND), _AFTER_LAST + _A_DAY - 1)
+    except FAILURES:
+        return None
+
+
+def seconds(
+    entries: Iterable[object],  # anything: an entry of a list
+    written: Callable[[str], int | None] | None = None,
+) -> list[int | None]:
+    """Many entries as seconds since 1970.  written: how texts are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [second(entry, written) for entry in entries]
+
+
+def exact_seconds(span: datetime.timedelta) -> Fraction:
+    """The seconds of a duration, exactly."""
+    return Fraction(span // datetime.timedelta(microseconds=1), 1_000_000)
+
+
+def duration(
+    entry: object,  # anything: an entry of a list
+    written: Callable[[str], float] | None = None,
+) -> float:
+    """An entry as seconds: a duration, or a number of them; NaN where it is neither.  written: how texts are."""
+    try:
+        if isinstance(entry, str) and written is not None:
+            return written(entry)
+        if isinstance(entry, np.timedelta64):
+            return math.nan if np.isnat(entry) else float(seconds_of(np.asarray([entry]))[0])
+        if isinstance(entry, datetime.timedelta) and not is_missing(entry):
+            whole = datetime.timedelta.__floordiv__(entry, datetime.timedelta(microseconds=1))
+            return float(whole) / 1e6
+    except FAILURES:
+        return math.nan
+    return real(entry)
+
+
+_LONG = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
+SHORT = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""How many of a unit a second has."""
+
+
+def seconds_of(spans: NDArray[np.timedelta64]) -> NDArray[np.float64]:
+    """Typed durations as seconds; NaN where one is missing, or the unit is none of a fixed length."""
+    unit, count = np.datetime_data(spans.dtype)
+    whole = spans.astype(np.int64).astype(np.float64) * count
+    read = whole * _LONG[unit] if unit in _LONG else whole / SHORT.get(unit, math.nan)
+    return np.asarray(np.where(np.isnat(spans), math.nan, read), dtype=np.float64)
+
+
+def durations(
+    entries: Iterable[object],  # anything: an entry of a list
+    written: Callable[[str], float] | None = None,
+) -> NDArray[np.float64]:
+    """Many entries as seconds."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return np.fromiter((duration(entry, written) for entry in entries), dtype=np.float64)
 
 
 def days(

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidArgument, InvalidData
+from dither.errors import InvalidArgument, InvalidData, suggested
+from dither.sources.entries import SHORT
 from dither.sources.formats import NumberFormat
 from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records, text_columns
 
@@ -141,6 +142,7 @@ def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
     if column not in names:
         # Not listing them: without a header the first line would be a record.
         accepted = f"must be a name from the first line of {file.name} (separated by {delimiter!r})"
+        accepted += suggested(column, names)
         raise InvalidArgument("column", column, accepted)
     return names.index(column), len(names)
 
@@ -217,10 +219,14 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
             stored_types = {}
         if not stored_types:
             raise InvalidData(f"{file.name} could not be read as Parquet; nothing was charged")
-        if column not in stored_types:
-            raise InvalidArgument("column", column, f"{file.name} has the columns {', '.join(stored_types)}")
+        alike = [name for name in stored_types if name.lower() == column.lower()]
+        if column not in stored_types and len(alike) != 1:
+            listed = f"{file.name} has the columns {', '.join(stored_types)}{suggested(column, stored_types)}"
+            raise InvalidArgument("column", column, listed)
+        column = column if column in stored_types else alike[0]
         if column in parquet_durations(file) and not texts:
-            raise InvalidArgument("column", column, "must be a column of numbers: store durations as seconds, or hours")
+            wanted = f"is of durations: declare it, --column {column}=duration:0:3600, in seconds"
+            raise InvalidArgument("column", column, wanted)
         stored_type = stored_types[column].split("(")[0]
         if stored_type not in _WHOLE | _REAL and not texts:
             raise InvalidArgument("column", column, f"must be a column of numbers, this one is {stored_types[column]}")
@@ -236,12 +242,12 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
     return np.ma.MaskedArray(values, np.ma.getmaskarray(values))
 
 
-def parquet_durations(file: Path) -> frozenset[str]:
-    """Columns that a Parquet file declares as durations, which it stores as whole numbers of an unnamed unit."""
+def parquet_durations(file: Path) -> dict[str, float]:
+    """Columns that a Parquet file declares as durations, and how many of the units that it stores a second has."""
     with contextlib.suppress(Exception):  # (a file that is none is refused where it is read)
         schema = importlib.import_module("pyarrow.parquet").read_schema(file)
-        return frozenset(field.name for field in schema if str(field.type).startswith("duration"))
-    return frozenset()
+        return {field.name: SHORT[field.type.unit] for field in schema if str(field.type).startswith("duration")}
+    return {}
 
 
 def _quoted(file: Path) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import math
 import re
 from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 from dither.errors import InvalidArgument
 from dither.sources.entries import SPACES
@@ -91,7 +93,9 @@ class NumberFormat:
         return float(text.replace(self.decimal, "."))
 
 
-_WIDTHS = {"Y": "[0-9][0-9][0-9][0-9]", "y": "[0-9][0-9]", "f": "[0-9]{1,9}"}
+_ZONE_HERE = "<zone>"
+_WIDTHS = {"Y": "[0-9][0-9][0-9][0-9]", "y": "[0-9][0-9]", "f": "[0-9]{1,9}", "z": _ZONE_HERE}
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
 _PARTS = ("Y", "y", "m", "d", "H", "M", "S", "f")
 ISO_DAY = "[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}(?:[ T][^\\n]*)?|[+-]?[iI]nfinity"
 """Texts that are dates where no format is declared; what engines make of them decides about the rest."""
@@ -109,22 +113,18 @@ class DateFormat:
 
     tokens: tuple[tuple[str, str], ...]
     """("%", directive) or ("", a literal character), in order."""
+    more: ClassVar[tuple[str, ...]] = ()
+    """Directives beside those of dates."""
 
     @classmethod
     @functools.cache
     def of(cls, text: str) -> DateFormat:
         """The format of a text such as ``%d.%m.%Y``."""
-        result = re.findall(r"(%?)(.)", text) if isinstance(text, str) else []
-        used = [item for mark, item in result if mark]
+        result, used = _tokens(text, _PARTS + cls.more)
         years = used.count("Y") + used.count("y")
-        wrong = len(set(used)) != len(used) or not set(used) <= set(_PARTS) or years != 1
-        if (
-            wrong
-            or not {"m", "d"} <= set(used)
-            or not all(mark or _is_affix(item) or item in " -+.,:/T" for mark, item in result)
-        ):
+        if years != 1 or not {"m", "d"} <= set(used):
             raise InvalidArgument("format", text, DATES)
-        return cls(tuple(result))
+        return cls(result)
 
     def pattern(self, captured: str | None = None) -> str:
         """What a text matches from its first to its last character; one directive is captured."""
@@ -157,6 +157,160 @@ class DateFormat:
             return datetime.date(int(year), int(parts["m"]), int(parts["d"]))
         except ValueError:
             return None
+
+
+_LAST = {"H": 23, "M": 59, "S": 59}
+"""The last hour, minute and second."""
+FIRST_SECOND, LAST_SECOND = (
+    int((item - datetime.datetime(1970, 1, 1)).total_seconds())  # noqa: DTZ001  (the calendar has no time zone)
+    for item in (datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59))  # noqa: DTZ001
+)
+"""The ends of the calendar in seconds since 1970; what lies beyond counts as the nearer of them."""
+
+
+@dataclass(frozen=True)
+class TimestampFormat(DateFormat):
+    """How moments are written: the directives of dates, with %H, %M and %S, and %z for a time zone.
+
+    >>> TimestampFormat.of("%d.%m.%Y %H:%M").second("2.1.1970 01:30")
+    91800
+    """
+
+    more: ClassVar[tuple[str, ...]] = ("z",)
+
+    def pattern(self, captured: str | None = None) -> str:
+        written = super().pattern(captured)
+        return written.replace(_ZONE_HERE, _zone(captured))
+
+    def second(self, text: str) -> int | None:
+        return second_of(self, text)
+
+
+@dataclass(frozen=True)
+class IsoMoments:
+    """Moments of ISO 8601: 2024-01-31, 2024-01-31 12:30, 2024-01-31T12:30:15.5+01:00."""
+
+    year: ClassVar[str] = "Y"
+    _parts: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("Y", "[0-9][0-9][0-9][0-9]", "%s-"),
+        ("m", "[0-9][0-9]", "%s-"),
+        ("d", "[0-9][0-9]", "%s"),
+        ("H", "[0-9][0-9]", "(?:[ T]%s:"),
+        ("M", "[0-9][0-9]", "%s"),
+        ("S", "[0-9][0-9]", "(?::%s(?:[.,][0-9]{1,9})?)?"),
+    )
+
+    def pattern(self, captured: str | None = None) -> str:
+        """What a text matches; one part is captured."""
+        written = "".join(around % (f"({width})" if name == captured else width) for name, width, around in self._parts)
+        return f"{written} ?(?:{_zone(captured)})?)?"
+
+    def second(self, text: str) -> int | None:
+        """The seconds of a text; None where it is no moment."""
+        return second_of(self, text)
+
+
+ISO_MOMENTS = IsoMoments()
+Moments: TypeAlias = TimestampFormat | IsoMoments
+"""How moments are written: what has a time zone is read as that of UTC, whatever has none as it stands."""
+
+
+def second_of(written: Moments, text: str) -> int | None:
+    """The seconds that a text is in a format of moments."""
+    text = str.__str__(text).strip(SPACES)
+    parts: dict[str, str] = {}
+    for item in (written.year, "m", "d", "H", "M", "S", "sign", "hours", "minutes"):
+        match = _compiled(written.pattern(item)).fullmatch(text)
+        if match is None:
+            return None
+        parts[item] = (match[1] if match.groups() else None) or "0"
+    year = parts[written.year] if written.year == "Y" else century(parts["y"]) + parts["y"]
+    hour, minute, second, hours, minutes = (int(parts[item]) for item in ("H", "M", "S", "hours", "minutes"))
+    if any(int(parts[item]) > last for item, last in _LAST.items()) or hours > _LAST["H"] or minutes > _LAST["M"]:
+        return None
+    try:
+        day = datetime.date(int(year), int(parts["m"]), int(parts["d"])).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    offset = (hours * 3600 + minutes * 60) * (-1 if parts["sign"] == "-" else 1)
+    return min(max(day * 86_400 + hour * 3600 + minute * 60 + second - offset, FIRST_SECOND), LAST_SECOND)
+
+
+def _zone(captured: str | None) -> str:
+    """A time zone, of which one part may be captured."""
+    sign, hours, minutes = (
+        f"({width})" if name == captured else width
+        for name, width in (("sign", "[+-]"), ("hours", "[0-9][0-9]"), ("minutes", "[0-9][0-9]"))
+    )
+    return f"(?:Z|{sign}{hours}(?::?{minutes})?)"
+
+
+SPANS = "must have %d, %H, %M or %S once each, such as %H:%M:%S or %M:%S.%f or %d days %H:%M:%S"
+_SECONDS = {"d": 86_400, "H": 3_600, "M": 60, "S": 1}
+
+
+@dataclass(frozen=True)
+class DurationFormat:
+    """How durations are written: %d days, %H hours, %M minutes, %S seconds, %f their fraction; each of any size.
+
+    >>> DurationFormat.of("%H:%M:%S").seconds("30:00:05"), DurationFormat.of("%M:%S.%f").seconds("-1:30.5")
+    (108005.0, -90.5)
+    """
+
+    tokens: tuple[tuple[str, str], ...]
+
+    @classmethod
+    @functools.cache
+    def of(cls, text: str) -> DurationFormat:
+        """The format of a text such as ``%H:%M:%S``."""
+        result, used = _tokens(text, (*_SECONDS, "f"))
+        if not set(used) - {"f"} or ("f" in used and "S" not in used):
+            raise InvalidArgument("format", text, SPANS)
+        near = any(item and after for (item, _), (after, _) in itertools.pairwise(result))
+        if near:  # (figures of any number need something between them)
+            raise InvalidArgument("format", text, SPANS)
+        return cls(result)
+
+    @property
+    def units(self) -> dict[str, int]:
+        """The directives of whole numbers, and how many seconds each has."""
+        return {item: _SECONDS[item] for mark, item in self.tokens if mark and item != "f"}
+
+    @property
+    def has_fraction(self) -> bool:
+        """Whether fractions of seconds are written."""
+        return ("%", "f") in self.tokens
+
+    def pattern(self, captured: str | None = None) -> str:
+        """What a text matches from its first to its last character; one directive, or the "sign", is captured."""
+        written = ["([+-]?)" if captured == "sign" else "[+-]?"]
+        for mark, item in self.tokens:
+            figures = "[0-9]{1,9}" if mark else _literal(item)
+            written.append(f"({figures})" if mark and item == captured else figures)
+        return "".join(written)
+
+    def seconds(self, text: str) -> float:
+        """The seconds that a text is; NaN where it is no duration."""
+        text = str.__str__(text).strip(SPACES)
+        parts: dict[str, str] = {}
+        for item in ("sign", *self.units, *(["f"] if self.has_fraction else [])):
+            match = _compiled(self.pattern(item)).fullmatch(text)
+            if match is None:
+                return math.nan
+            parts[item] = match[1]
+        whole = sum(int(parts[item]) * size for item, size in self.units.items())
+        total = float(whole) + float(f"0.{parts.get('f', 0)}")
+        return -total if parts["sign"] == "-" else total
+
+
+def _tokens(text: str, allowed: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    """A format in directives and literal characters, and its directives; each at most once."""
+    result = re.findall(r"(%?)(.)", text) if isinstance(text, str) else []
+    used = [item for mark, item in result if mark]
+    wrong = len(set(used)) != len(used) or not set(used) <= set(allowed)
+    if wrong or not all(mark or _is_affix(item) or item in " -+.,:/T" for mark, item in result):
+        raise InvalidArgument("format", text, DATES if "y" in allowed else SPANS)
+    return tuple(result), used
 
 
 def century(year: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import importlib
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
@@ -17,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
-from dither.sources.entries import FAILURES, is_missing, texts
+from dither.sources.entries import FAILURES, SHORT, is_missing, seconds_of, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +226,10 @@ def readable(frame: TableLike) -> TableLike:
 def _pandas_frame(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415  (there, for the frame is one of its own)
 
-    frame = frame.loc[:, [not str(stored_type).startswith(("timedelta", "duration")) for stored_type in frame.dtypes]]
+    for place, stored_type in enumerate(frame.dtypes):
+        if str(stored_type).startswith(("timedelta", "duration")):
+            frame = frame.copy(deep=False)
+            frame.isetitem(place, pd.Series(_span_numbers(frame.iloc[:, place]), index=frame.index))
     untyped = [place for place, stored_type in enumerate(frame.dtypes) if str(stored_type) in _UNTYPED]
     zoned = [place for place, stored_type in enumerate(frame.dtypes) if isinstance(stored_type, pd.DatetimeTZDtype)]
     stored = [
@@ -263,6 +268,9 @@ def _arrow_table(table: pa.Table) -> pa.Table:
         table = pa.Table.from_batches([table])
     unread = [field.name for field in table.schema if _is_span(pa, field.type)]
     table = table.drop_columns(unread) if unread else table
+    for place, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):  # (one may be beyond what the engine holds)
+            table = table.set_column(place, field.name, table.column(place).cast(pa.int64()))
     for place, column in enumerate(table.itercolumns()):
         safe = _readable_column(pa, column)
         if safe is not column:
@@ -304,8 +312,38 @@ def _decoded(pa: ModuleType, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_span(pa: ModuleType, stored_type: pa.DataType) -> bool:
-    """Durations and times of a day: no declared type reads them, and one may be beyond what the engine holds."""
-    return bool(pa.types.is_duration(stored_type) or pa.types.is_time(stored_type) or pa.types.is_interval(stored_type))
+    """Times of a day and spans of months: no declared type reads them."""
+    return bool(pa.types.is_time(stored_type) or pa.types.is_interval(stored_type))
+
+
+def frame_durations(frame: TableLike) -> dict[str, float]:
+    """Columns of a frame that declare durations, and how many of the numbers in ``readable`` of it a second has."""
+    library = type(frame).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(frame, "dtypes"):
+        spans = ("timedelta", "duration")
+        return {
+            str(name): 1.0 for name, kind in cast("pd.DataFrame", frame).dtypes.items() if str(kind).startswith(spans)
+        }
+    if library == "polars":
+        units = {name: str(kind) for name, kind in cast("pl.LazyFrame", frame).collect_schema().items()}
+        return {name: SHORT[_UNIT.sub("", kind)] for name, kind in units.items() if kind.startswith("Duration")}
+    if library == "pyarrow" and hasattr(frame, "schema"):
+        units = {field.name: str(field.type) for field in cast("pa.Table", frame).schema}
+        return {name: SHORT[_UNIT.sub("", kind)] for name, kind in units.items() if kind.startswith("duration")}
+    return {}
+
+
+_UNIT = re.compile(r".*[(\[]|[)\]'\"]|time_unit=")
+"""What stands around the unit in the text of a type: ``duration[us]``, ``Duration(time_unit='us')``."""
+
+
+def _span_numbers(column: pd.Series) -> NDArray[np.float64]:
+    """Durations of pandas as seconds; NaN where one is missing."""
+    if str(column.dtype).endswith("[pyarrow]"):
+        stored = arrow().table({"": column.array}).column(0)
+        whole = np.asarray(stored.cast("int64").cast("float64", safe=False).fill_null(math.nan))
+        return np.asarray(whole / SHORT[stored.type.unit], dtype=np.float64)
+    return seconds_of(np.asarray(column.to_numpy()))
 
 
 def _is_text(pa: ModuleType, stored_type: pa.DataType) -> bool:

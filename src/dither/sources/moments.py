@@ -9,13 +9,15 @@ from __future__ import annotations
 import datetime
 import warnings
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.sources.entries import FAILURES, day, is_missing
+from dither.sources.entries import FAILURES, day, durations, exact_seconds, second, seconds_of
+from dither.sources.formats import ISO_MOMENTS
 from dither.sources.frames import ColumnLike, column_entries, is_table
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -90,6 +92,56 @@ def moments_of(bounds: object) -> CalendarNumbers | None:  # anything: the bound
     return result
 
 
+@dataclass(frozen=True)
+class DurationBounds:
+    """Durations as seconds, where bounds are durations."""
+
+    ends: tuple[Fraction, Fraction]
+
+    def read(self, data: ColumnLike) -> NDArray[np.float64]:
+        """Private: each entry as seconds; NaN where it is missing.  Entries that are numbers are seconds."""
+        typed = _typed_spans(data)
+        if typed is not None:
+            return seconds_of(typed)
+        return durations(data.tolist() if isinstance(data, np.ndarray) else column_entries(data))
+
+
+def spans_of(bounds: object) -> DurationBounds | None:  # anything: the bounds of a query
+    """How entries are read between two durations; None for bounds of anything else."""
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        return None
+    low, high = bounds
+    if not isinstance(low, datetime.timedelta) or not isinstance(high, datetime.timedelta):
+        return None
+    if not low < high:
+        raise InvalidArgument("bounds", (str(low), str(high)), "must be two durations, the shorter one first")
+    return DurationBounds((exact_seconds(low), exact_seconds(high)))
+
+
+def spans_shape(data: ColumnLike) -> int:
+    """How many entries there are: public; errors depend on the type of the data alone."""
+    if is_table(data):
+        raise InvalidArgument("data", type(data), "must be one column, such as frame['wait'], not a whole table")
+    if _typed_spans(data) is None and not _may_hold_dates(data):
+        raise InvalidArgument("data", type(data), "must be durations where bounds are: a column or a list of them")
+    if len(data) == 0:
+        raise InvalidArgument("data", type(data), "must have at least one record")
+    return len(data)
+
+
+def _typed_spans(data: ColumnLike) -> NDArray[np.timedelta64] | None:
+    """A column that declares durations; None where it declares none."""
+    array: NDArray[np.generic] | None = data if isinstance(data, np.ndarray) else None
+    declared = str(getattr(data, "dtype", getattr(data, "type", ""))).lower()
+    if array is None and declared.startswith(("timedelta", "duration")):
+        column = data.array.__arrow_array__() if declared.endswith("[pyarrow]") else data  # type: ignore[union-attr]
+        options = {"zero_copy_only": False} if hasattr(column, "from_buffers") else {}
+        array = np.asarray(column.to_numpy(**options))  # type: ignore[union-attr]  # it declares a type
+    if array is None or array.dtype.kind != "m" or array.ndim != 1:
+        return None
+    return cast("NDArray[np.timedelta64]", array)
+
+
 def moments_shape(data: ColumnLike) -> int:
     """How many entries there are: public; errors depend on the type of the data alone."""
     if is_table(data):
@@ -142,19 +194,4 @@ def _day(entry: object) -> int | None:  # anything: an entry of a list
 
 def _second(entry: object) -> int | None:  # anything: an entry of a list
     """The whole seconds from 1970-01-01, of UTC, to a moment; None where an entry is none."""
-    try:
-        if isinstance(entry, str):
-            entry = datetime.datetime.fromisoformat(entry)
-        if isinstance(entry, np.datetime64):
-            entry = entry.astype("datetime64[s]").item()
-        if is_missing(entry) or not isinstance(entry, datetime.date):
-            return None
-        if not isinstance(entry, datetime.datetime):
-            result = _day(entry)
-            return None if result is None else result * _A_DAY
-        aware = entry if entry.tzinfo is not None else entry.replace(tzinfo=datetime.UTC)
-        seconds = int((aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(seconds=1))
-        # (a day on either side for time zones; what anybody's own class says beyond that is no moment)
-        return seconds if (_FIRST - 1) * _A_DAY <= seconds <= (_LAST + 2) * _A_DAY else None
-    except FAILURES:
-        return None
+    return second(entry, ISO_MOMENTS.second)

@@ -114,6 +114,32 @@ class Compare(Predicate):
 
 
 @dataclass(frozen=True)
+class CompareColumns(Predicate):
+    """A column against another column of the same record."""
+
+    column: str
+    operator: str
+    other: str
+
+    def expression(self, cleaned: Cleaned) -> exp.Expr:
+        return _NODES[self.operator](this=cleaned[self.column].copy(), expression=cleaned[self.other].copy())
+
+    def columns(self) -> Iterator[str]:
+        yield self.column
+        yield self.other
+
+    def holds(self, record: Record) -> bool | None:
+        value, other = record[self.column], record[self.other]
+        return None if value is None or other is None else bool(_HOLDS[self.operator](value, other))
+
+    def constants(self) -> Iterator[Constant]:
+        yield from ()
+
+    def text(self, write: WriteConstant) -> str:  # noqa: ARG002
+        return f"{_name(self.column)} {self.operator} {_name(self.other)}"
+
+
+@dataclass(frozen=True)
 class OneOf(Predicate):
     """A column equal to one of several values."""
 
@@ -331,7 +357,26 @@ class FilterReader:
         if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
             left, right, written = right, left, mirrored
         name, declared = self._column(left)
+        if isinstance(right, exp.Column) and self._names(right):
+            return self._columns_compared(node, name, declared, written, right)
         return Compare(name, written, self._value(right, name, declared, written))
+
+    def _columns_compared(
+        self, node: exp.Expr, name: str, declared: ColumnType, written: str, right: exp.Expr
+    ) -> Predicate:
+        other, other_type = self._column(right)
+        if isinstance(declared, Category) != isinstance(other_type, Category) or isinstance(
+            declared, Date
+        ) != isinstance(other_type, Date):
+            types = f"{name} is of type {declared.type_name} and {other} of type {other_type.type_name}"
+            raise self.problem(node, f"{types}: compare columns of the same type")
+        if isinstance(declared, Category) and written not in ("=", "<>"):
+            raise self.problem(node, f"{name} is a category: compare it with =, <> or IN")
+        return CompareColumns(name, written, other)
+
+    def _names(self, node: exp.Column) -> bool:
+        """Whether it names a declared column, of one table or of several."""
+        return isinstance(node.this, exp.Identifier) and bool(meant_columns(node.this, self.schema, _table(node)))
 
     def _one_of(self, node: exp.In) -> Predicate:
         name, declared = self._column(node.this)
@@ -350,13 +395,12 @@ class FilterReader:
         raise self.problem(node, ACCEPTED)
 
     def _column(self, node: exp.Expr) -> tuple[str, ColumnType]:
-        if not isinstance(node, exp.Column) or node.args.get("table") or not isinstance(node.this, exp.Identifier):
+        if not isinstance(node, exp.Column) or node.args.get("db") or not isinstance(node.this, exp.Identifier):
             raise self.problem(node, ACCEPTED)
-        name = resolved_name(node.this, self.schema)
-        if name is None:
-            meant = suggested(node.this.name, self.schema.columns)
-            raise self.problem(node, f"unknown column{meant}; declared are {', '.join(self.schema.columns)}")
-        return name, self.schema.columns[name]
+        meant = meant_columns(node.this, self.schema, _table(node))
+        if len(meant) != 1:
+            raise self.problem(node, not_one_column(node.this.name, meant, self.schema))
+        return meant[0], self.schema.columns[meant[0]]
 
     def _value(self, node: exp.Expr, name: str, declared: ColumnType, operator: str) -> Constant:
         given = constant(node)
@@ -383,9 +427,10 @@ class FilterReader:
         if (
             isinstance(given, bool)
             or not isinstance(declared, Measured)
-            or (declared.type_name != "date") == isinstance(given, str)
+            or isinstance(declared, Date) != isinstance(given, str)
         ):
-            wanted = "date" if declared.type_name == "date" else "number"
+            words = {"date": "date", "timestamp": "moment such as '2024-01-31 12:30'"}
+            wanted = words.get(declared.type_name, "number")
             raise self.problem(node, f"{name} is of type {declared.type_name}: write a {wanted}")
         try:
             number = declared.steps(given, name)
@@ -396,13 +441,39 @@ class FilterReader:
         return int(number) if number.denominator == 1 and abs(number) < 1 << 53 else float(number)
 
 
-def resolved_name(identifier: exp.Identifier, schema: Schema) -> str | None:
-    """The declared column that an identifier means: exactly, or ignoring case where it is not quoted."""
-    name = str(identifier.this)
-    if name in schema.columns:
-        return name
-    alike = [column for column in schema.columns if column.lower() == name.lower()]
-    return alike[0] if len(alike) == 1 and not identifier.quoted else None
+def meant_columns(identifier: exp.Identifier, schema: Schema, table: exp.Identifier | None = None) -> list[str]:
+    """The declared columns that an identifier may mean: exactly, or ignoring case where it is not quoted.
+
+    table: the name of a table before it; without one it means a column of any table that is joined.
+    """
+    joined = schema.view if schema.tables else None
+    if joined is None:
+        if table is not None and (not schema.tables and not _same(table, schema.name)):
+            return []
+        name = str(identifier.this) if table is None or not schema.tables else f"{table.this}.{identifier.this}"
+        own = exp.to_identifier(name, quoted=identifier.quoted)
+        return [name] if name in schema.columns else [column for column in schema.columns if _same(own, column)]
+    places = {name: item for name, item in joined.columns.items() if table is None or _same(table, item[0])}
+    exact = [name for name, (_, column) in places.items() if column == identifier.this]
+    alike = [name for name, (_, column) in places.items() if _same(identifier, column)]
+    whole = [name for name in places if table is None and name == identifier.this]
+    return whole or (exact if identifier.quoted or len(exact) == 1 else alike)
+
+
+def _same(identifier: exp.Identifier, name: str) -> bool:
+    given = str(identifier.this)
+    return given == name or (not identifier.quoted and given.lower() == name.lower())
+
+
+def _table(node: exp.Column) -> exp.Identifier | None:
+    return node.args.get("table")
+
+
+def not_one_column(given: str, meant: list[str], schema: Schema) -> str:
+    """Why an identifier means no column, or several."""
+    if len(meant) > 1:
+        return f"several columns have this name: write the table before it, {' or '.join(meant)}"
+    return f"unknown column{suggested(given, schema.columns)}; declared are {', '.join(schema.columns)}"
 
 
 def constant(node: exp.Expr) -> str | bool | Decimal | None:
@@ -414,7 +485,8 @@ def constant(node: exp.Expr) -> str | bool | Decimal | None:
     if isinstance(node, exp.Neg):
         inner = constant(node.this)
         return None if inner is None or isinstance(inner, (str, bool)) else -inner
-    if isinstance(node, exp.Cast) and node.is_type("date") and isinstance(node.this, exp.Literal):
+    is_moment = isinstance(node, exp.Cast) and node.is_type("date", "timestamp", "timestamptz", "datetime")
+    if is_moment and isinstance(node.this, exp.Literal):
         return str(node.this.this)
     if isinstance(node, exp.Literal):
         if node.is_string:
@@ -438,6 +510,6 @@ def _text(value: Constant) -> str:
 def _in_words(declared: ColumnType, value: Constant) -> str:
     if isinstance(declared, Boolean):
         return "true" if value else "false"
-    if isinstance(declared, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY:
+    if isinstance(declared, Date) and isinstance(value, int) and abs(value) < FARTHEST_DAY * declared.per_day:
         return f"'{declared.displayed(value)}'"
     return _text(value)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither.errors import InvalidArgument, suggested
 from dither.numbers import Number, exact, plain
 from dither.plain import Json
-from dither.privacy import Budget, Neighbours, Relation
+from dither.privacy import PRIVATE, Budget, Neighbours, Relation
 from dither.sources.lines import USUAL, TextLayout
+from dither.sources.linked_tables import LinkedTable, check_tables, names_of_columns, ownership
 from dither.sources.types import DROP, Boolean, Category, ColumnType, Date, Measured, Real
 
-PRIVATE = "private"
+if TYPE_CHECKING:
+    from dither.sources.views import View
+
 VERSIONS = (1, 2)
 """1 is the reading of version 0.1.0, which is also that of a file without a version."""
 PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -40,7 +43,8 @@ class Schema:
     """Source, columns, people and budget of one dataset.
 
     ``rows`` is the public number of rows, or "private".  ``unit`` names the column that tells people apart and
-    ``rows_per_unit`` how many rows of one person are used; without it every row is a person.
+    ``rows_per_unit`` how many rows of one person are used, or "private" where each release finds a limit and pays for
+    it; without it every row is a person.
     """
 
     source: Any = field(repr=False)  # an engine's own
@@ -51,7 +55,7 @@ class Schema:
     table: str | None = None
     engine: str | None = None
     unit: str | None = None
-    rows_per_unit: int = 1
+    rows_per_unit: int | str = 1
     budget: Budget | None = None
     filter: str = "basic"
     slack: Number | None = None
@@ -63,10 +67,61 @@ class Schema:
     """How a text file is laid out: delimiter, lines before the header, encoding."""
     version: int = field(default=VERSIONS[-1], kw_only=True, compare=False)
     """Which reading of schema files it was written for; 1 is that of dither 0.1.0."""
+    tables: Mapping[str, LinkedTable] = field(default_factory=dict, kw_only=True)
+    """Linked tables by their names; see ``linked``."""
+    person: str | None = field(default=None, kw_only=True)
+    """Which of the linked tables has a row for each person."""
+    view: View | None = field(default=None, kw_only=True)
+    """What a question reads instead of the table: a join of linked tables, columns that are computed."""
+
+    @classmethod
+    def linked(
+        cls,
+        tables: Mapping[str, LinkedTable],
+        *,
+        person: str,
+        name: str = "data",
+        rows_per_unit: int = 1,
+        budget: Budget | None = None,
+        filter: str = "basic",
+        slack: Number | None = None,
+        priors: Mapping[str, Mapping[str, Json]] | None = None,
+        folder: str | None = None,
+        version: int = VERSIONS[-1],
+    ) -> Schema:
+        """The schema of several tables that are linked by keys; a person is what a key of ``person`` stands for.
+
+        rows_per_unit: how many rows of one person are used, of whatever a question joins.
+
+        >>> people = LinkedTable("people.csv", {"age": Real(0, 120)}, key="id")
+        >>> visits = LinkedTable("visits.csv", {"cost": Real(0, 1000)}, links={"patient": "people"})
+        >>> list(Schema.linked({"people": people, "visits": visits}, person="people", rows_per_unit=5).columns)
+        ['age', 'cost']
+        """
+        check_tables(tables, person)
+        called = names_of_columns(tables)
+        columns = {called[table, item]: kind for table in tables for item, kind in tables[table].columns.items()}
+        if not columns:
+            raise InvalidArgument("tables", list(tables), "no column is declared in any of them")
+        return cls(
+            None,
+            columns,
+            name,
+            unit=next(ownership(tables, person)),
+            rows_per_unit=rows_per_unit,
+            budget=budget,
+            filter=filter,
+            slack=slack,
+            priors=priors or {},
+            folder=folder,
+            version=version,
+            tables=dict(tables),
+            person=person,
+        )
 
     def __post_init__(self) -> None:
         check_version(self.version)
-        if not isinstance(self.columns, Mapping) or not self.columns:
+        if not isinstance(self.columns, Mapping) or not (self.columns or self.view):
             raise InvalidArgument(
                 "columns", type(self.columns), "must be a mapping of names to types such as Real(0, 1)"
             )
@@ -78,8 +133,8 @@ class Schema:
         if self.rows != PRIVATE and (not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1):
             raise InvalidArgument("rows", self.rows, 'must be the public number of rows, or "private"')
         per_unit = self.rows_per_unit
-        if not isinstance(per_unit, int) or isinstance(per_unit, bool) or per_unit < 1:
-            raise InvalidArgument("rows_per_unit", per_unit, "must be a whole number of at least 1")
+        if per_unit != PRIVATE and (not isinstance(per_unit, int) or isinstance(per_unit, bool) or per_unit < 1):
+            raise InvalidArgument("rows_per_unit", per_unit, 'must be a whole number of at least 1, or "private"')
         if self.unit is None and per_unit != 1:
             raise InvalidArgument("rows_per_unit", per_unit, "must be 1 without a unit column: declare unit=")
         if not isinstance(self.name, str) or not self.name:
@@ -93,6 +148,18 @@ class Schema:
         return self.rows if isinstance(self.rows, int) else MOST_ROWS
 
     @property
+    def limit_is_private(self) -> bool:
+        """True if how many rows of one person count is found by each release, which pays for it."""
+        return self.rows_per_unit == PRIVATE
+
+    @property
+    def row_limit(self) -> int:
+        """How many rows of one person count, where that is declared or was found."""
+        if not isinstance(self.rows_per_unit, int):
+            raise TypeError("the limit of rows is not found yet")
+        return self.rows_per_unit
+
+    @property
     def neighbours(self) -> Neighbours:
         """Which pairs of datasets every release of this dataset compares."""
         if self.unit is not None:
@@ -102,7 +169,10 @@ class Schema:
     @property
     def relation(self) -> Relation:
         """The neighbours with what tells people apart: set once, when the dataset is registered."""
-        return Relation(self.neighbours, () if self.unit is None else (self.unit,), self.rows_per_unit)
+        unit: tuple[str, ...] = () if self.unit is None else (self.unit,)
+        if self.person is not None:
+            unit = tuple(ownership(self.tables, self.person))
+        return Relation(self.neighbours, unit, self.rows_per_unit)
 
     def leaving_out(self, names: Iterable[str]) -> Schema:
         """The schema as a query reads it that leaves out missing values of columns about which nothing is declared.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import re
 import tomllib
@@ -24,17 +25,21 @@ from pydantic import ValidationError
 from dither.borders import MISSING, OBJECT, Mistake, Model, first_mistake, given_fields
 from dither.errors import InvalidArgument, InvalidText, suggested
 from dither.plain import Json
-from dither.privacy import Budget, Neighbours
+from dither.privacy import PRIVATE, Budget, Neighbours
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.lines import TextLayout
-from dither.sources.schema import PRIOR_PARAMETERS, PRIVATE, VERSIONS, Schema
+from dither.sources.linked_tables import LinkedTable
+from dither.sources.schema import PRIOR_PARAMETERS, VERSIONS, Schema
 from dither.sources.schema_models import (
     NO_COLUMN,
     BudgetSection,
     DatasetSection,
     GraphFile,
     GraphSection,
+    LinkedDataset,
+    LinkedFile,
     TableFile,
+    TableSection,
 )
 from dither.sources.toml_places import Path, Places
 from dither.sources.types import TYPES, ColumnType, Measured
@@ -52,6 +57,7 @@ _MISSING = {
     "bounds": "bounds are missing: a public range, known without looking at the data",
     "columns": NO_COLUMN,
     "epsilon": "epsilon is missing: what the dataset may spend in all",
+    "person": "person is missing: which of the tables has a row for each person",
     "vertices": "vertices is missing: their public number",
 }
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -89,7 +95,11 @@ def read_schema(
     Real(lower=0, upper=600000, step=None, nulls=None, format=None)
     """
     reader = _SchemaReader(text, called)
-    schema = reader.graph(name, folder) if "graph" in reader.contents else reader.schema(name, folder)
+    schema: Schema | GraphSchema
+    if "graph" in reader.contents:
+        schema = reader.graph(name, folder)
+    else:
+        schema = (reader.linked if "tables" in reader.contents else reader.schema)(name, folder)
     if without_version is not None and "version" not in reader.contents:
         without_version(
             f"{called} has no version and is read as dither 0.1.0 read it: write the line version = {VERSION} above "
@@ -100,10 +110,12 @@ def read_schema(
 
 def dump_schema(schema: Schema | GraphSchema) -> str:
     """A schema as the text of a schema file, of the version that it was written for."""
-    if not isinstance(schema.source, (str, FilePath)):
-        raise InvalidArgument(
-            "source", type(schema.source), "must be a path or an address, to be written into a schema file"
-        )
+    sources = [table.source for table in schema.tables.values()] if isinstance(schema, Schema) and schema.tables else []
+    for source in sources or [schema.source]:
+        if not isinstance(source, (str, FilePath)):
+            raise InvalidArgument(
+                "source", type(source), "must be a path or an address, to be written into a schema file"
+            )
     head = f"version = {schema.version}\n"
     if isinstance(schema, GraphSchema):
         graph: dict[str, Writable] = {
@@ -115,6 +127,8 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
         }
         parts = [head, _section("dataset", {"name": schema.name, "source": schema.source})]
         return "\n".join([*parts, _section("graph", graph | {"step": schema.step}), *_written_budget(schema)])
+    if schema.tables:
+        return "\n".join([head, *_written_tables(schema)])
     dataset: dict[str, Writable] = {
         "name": schema.name,
         "source": str(schema.source),
@@ -128,6 +142,29 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
     parts += [_section(f"columns.{written_key(name)}", declared.to_dict()) for name, declared in schema.columns.items()]
     parts += [_section(f"priors.{written_key(name)}", payload) for name, payload in schema.priors.items()]
     return "\n".join(parts)
+
+
+def _written_tables(schema: Schema) -> Iterator[str]:
+    dataset: dict[str, Writable] = {"name": schema.name, "person": schema.person, "rows_per_unit": schema.rows_per_unit}
+    yield _section("dataset", dataset)
+    yield from _written_budget(schema)
+    for name, table in schema.tables.items():
+        here = f"tables.{written_key(name)}"
+        entries: dict[str, Writable] = {
+            "source": str(table.source),
+            "table": table.table,
+            "engine": table.engine,
+            "key": table.key,
+            "public": table.public or None,
+            **table.layout.options,
+        }
+        yield _section(here, entries)
+        if table.links:
+            yield _section(f"{here}.links", {written_key(key): target for key, target in table.links.items()})
+        for column, declared in table.columns.items():
+            yield _section(f"{here}.columns.{written_key(column)}", declared.to_dict())
+    for column, payload in schema.priors.items():
+        yield _section(f"priors.{written_key(column)}", payload)
 
 
 def _written_budget(schema: Schema | GraphSchema) -> list[str]:
@@ -148,6 +185,8 @@ def pointing_at(path: str | PathLike[str]) -> Iterator[None]:
         file = FilePath(path)
         reader = _SchemaReader(schema_text(file), file.name)
         place = _home(error.argument)
+        if place is not None and place not in reader.places.keys and place[0] == "tables":
+            place = ("dataset", "source") if place[-1] == "source" else place[:2]
         if place is None or place not in reader.places.keys:
             raise
         problem = reader.problem(place, error.rule, value=True)
@@ -158,13 +197,22 @@ def pointing_at(path: str | PathLike[str]) -> Iterator[None]:
 
 def _home(argument: str) -> Path | None:
     """Where an argument of a session stands in a schema file."""
+    if argument.startswith("tables."):
+        return _home_of_table(argument)
     if argument.startswith("columns."):
         return ("columns", argument.removeprefix("columns."), "type")
     if argument.startswith("budget."):
         return ("budget", argument.removeprefix("budget."))
-    if argument in DatasetSection.model_fields:
+    if argument in (*DatasetSection.model_fields, *LinkedDataset.model_fields):
         return ("dataset", argument)
     return {"filter": ("budget", "filter"), "slack": ("budget", "slack"), "budget": ("budget",)}.get(argument)
+
+
+def _home_of_table(argument: str) -> Path:
+    """The same of an argument such as ``tables.orders.links.customer``; names of tables have no dots."""
+    _, table, *rest = argument.split(".", 3)
+    below = (*rest, "type") if rest[:1] == ["columns"] and len(rest) == 2 else tuple(rest)
+    return ("tables", table, *below)
 
 
 # --- writing -------------------------------------------------------------------------------------------
@@ -257,6 +305,41 @@ class _SchemaReader:
             layout = TextLayout(**{item: given.pop(item) for item in _LAYOUT if item in given})
             return Schema(columns=columns, folder=folder, priors=priors, version=file.version, layout=layout, **given)
 
+    def linked(self, name: str, folder: str | None) -> Schema:
+        """Everything that a file with sections [tables.NAME] says."""
+        if isinstance(self.contents.get("columns"), dict) and self.contents["columns"]:
+            first = next(iter(self.contents["columns"]))
+            raise self.problem(("columns", first), "name its table too: [tables.NAME.columns.NAME]")
+        file = self._read(LinkedFile)
+        dataset = given_fields(file.dataset)
+        beside = {key: dataset.pop(key, None) for key in ("source", "engine")}
+        tables = {item: self._table(item, given_fields(section), beside) for item, section in file.tables.items()}
+        places = {key: ("dataset", key) for key in LinkedDataset.model_fields}
+        with self._pointing(places):
+            schema = Schema.linked(
+                tables, **{"name": name, **dataset}, **self._budget(file.budget), folder=folder, version=file.version
+            )
+        for item in file.priors:
+            if not isinstance(schema.columns.get(item), Measured):
+                raise self.problem(("priors", item), "name a declared column of numbers or dates")
+        return dataclasses.replace(schema, priors={item: given_fields(prior) for item, prior in file.priors.items()})
+
+    def _table(self, name: str, given: dict[str, Any], beside: Mapping[str, str | None]) -> LinkedTable:  # as read
+        here = ("tables", name)
+        columns = {
+            item: self._column(item, declared, (*here, "columns"))
+            for item, declared in given.pop("columns", {}).items()
+        }
+        place = beside["source"]
+        if place is not None and "source" not in given:
+            given.setdefault("table", name)  # of a database the table of that name
+        given = {key: value for key, value in beside.items() if value is not None} | given
+        if "source" not in given:
+            raise self.problem(here, 'the source is missing: write source = "orders.parquet"')
+        with self._pointing({key: (*here, key) for key in (*TableSection.model_fields, "layout")}):
+            layout = TextLayout(**{item: given.pop(item) for item in _LAYOUT if item in given})
+            return LinkedTable(given.pop("source"), columns, layout=layout, **given)
+
     def graph(self, name: str, folder: str | None) -> GraphSchema:
         """Everything that a file with a [graph] section says."""
         if isinstance(self.contents.get("columns"), dict) and self.contents["columns"]:
@@ -278,8 +361,8 @@ class _SchemaReader:
     def _refused(self, problem: Mistake) -> InvalidText:
         """What the model found, at its line: a key that is unknown, or a value that can't be."""
         *above, key = problem.path
-        if problem.fields and (key in _ANY_OPTION and above[:1] == ["columns"]):
-            type_name = self.contents["columns"][above[1]]["type"]
+        if problem.fields and key in _ANY_OPTION and above[-2:-1] == ["columns"]:
+            type_name = functools.reduce(lambda part, step: part[str(step)], above, self.contents)["type"]
             fields = ", ".join(field for field in problem.fields if field != "type")
             return self.problem(problem.path, f"a {type_name} column has no {key}; accepted are {fields}")
         if problem.fields:
@@ -318,8 +401,8 @@ class _SchemaReader:
             raise self.problem(("budget", "slack"), "write a part of delta, above zero", value=True)
         return {"budget": budget, "filter": payload.filter, "slack": slack}
 
-    def _column(self, name: str, declared: Model) -> ColumnType:
-        here = ("columns", name)
+    def _column(self, name: str, declared: Model, above: Path = ("columns",)) -> ColumnType:
+        here = (*above, name)
         if not name:
             raise self.problem(here, "a column needs a name")
         options = given_fields(declared)
@@ -336,7 +419,8 @@ class _SchemaReader:
         except InvalidText:
             raise
         except InvalidArgument as error:
-            problem = self.problem(homes.get(error.argument, ("dataset",)), error.rule, value=True)
+            home = _home_of_table(error.argument) if error.argument.startswith("tables.") else None
+            problem = self.problem(home or homes.get(error.argument, ("dataset",)), error.rule, value=True)
         else:
             return
         raise problem

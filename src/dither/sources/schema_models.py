@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from types import EllipsisType, GenericAlias
@@ -26,6 +26,7 @@ from dither.sources.graph_schema import Whose
 from dither.sources.schema import MAY_BE_MISSING, PRIOR_PARAMETERS, VERSIONS
 from dither.sources.types import NO_BOUNDS, TYPES
 
+NO_TABLE = "no table is declared: a section such as [tables.orders] for each is needed"
 NO_COLUMN = "no column is declared: at least one section such as [columns.total_pay] is needed"
 Written: TypeAlias = int | Decimal | Fraction
 """A number as it was written."""
@@ -81,6 +82,23 @@ def _day(given: Given) -> date:
     raise InvalidArgument("", given, "write a date such as 2024-01-31")
 
 
+def _moment(given: Given) -> datetime:
+    if isinstance(given, datetime):
+        return given
+    if isinstance(given, date):
+        return datetime(given.year, given.month, given.day)  # noqa: DTZ001  (as it stands)
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(given)
+    raise InvalidArgument("", given, "write a moment such as 2024-01-31T12:30:00")
+
+
+def _step_of_seconds(given: Given) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise InvalidArgument("", given, "write a whole number of seconds, such as 3600 for hours")
+    return given
+
+
 def _positive(given: Written) -> Written:
     if given <= 0:
         raise InvalidArgument("", given, "write a positive number")
@@ -98,7 +116,7 @@ def _version(given: Given) -> int:
 
 
 TEXT = Annotated[str, Field(strict=True, min_length=1), says("write a text in quotes")]
-NUMBER, DAY = _checked(_exact), _checked(_day)
+NUMBER, DAY, MOMENT = _checked(_exact), _checked(_day), _checked(_moment)
 Quoted = Annotated[str | None, Accepts(TEXT)]
 Number = Annotated[Written, Accepts(NUMBER)]
 NumberIfGiven = Annotated[Written | None, Accepts(NUMBER)]
@@ -109,11 +127,16 @@ NumberIfGiven = Annotated[Written | None, Accepts(NUMBER)]
 
 def _ends(of: Form) -> Form:
     def ordered(ends: tuple[End, End]) -> tuple[End, End]:
-        if not ends[0] < ends[1]:
+        if not _comparable(ends[0]) < _comparable(ends[1]):
             raise InvalidArgument("", list(ends), "the lower end must be below the upper end")
         return ends
 
     return followed(pair(of, "write two ends [lower, upper]"), ordered)
+
+
+def _comparable(end: End) -> End:
+    """A moment without a time zone counts as one of UTC."""
+    return end.replace(tzinfo=UTC) if isinstance(end, datetime) and end.tzinfo is None else end
 
 
 def _values(given: Given) -> list[str]:
@@ -136,6 +159,7 @@ def _is_word(given: Given) -> bool:
 _WORDS = ("lower", "upper", "drop")
 _NULLS = {
     "date": either(lambda given: given in _WORDS, among(*_WORDS), DAY),
+    "timestamp": either(lambda given: given in _WORDS, among(*_WORDS), MOMENT),
     "boolean": either(lambda given: isinstance(given, bool), bool, among("drop", more="or true, or false")),
 }
 
@@ -155,10 +179,11 @@ def _column(name: str) -> type[Model]:
     fields = dataclasses.fields(declared_type)
     needed = [field for field in fields if field.default is dataclasses.MISSING]
     numbers = either(_is_word, among(*_WORDS, more="or a value within the bounds"), NUMBER)
-    options = {"step": NUMBER, "nulls": _NULLS.get(name, numbers), "values": _checked(_values), "format": TEXT}
+    step = _checked(_step_of_seconds) if name == "timestamp" else NUMBER
+    options = {"step": step, "nulls": _NULLS.get(name, numbers), "values": _checked(_values), "format": TEXT}
     keys: dict[str, tuple[Form, EllipsisType | None]] = {"type": (choice(name), ...)}
     if len(needed) == 2:
-        ends = _ends(DAY if name == "date" else NUMBER)
+        ends = _ends({"date": DAY, "timestamp": MOMENT}.get(name, NUMBER))
         keys["bounds"] = (either(_is_unbounded, _checked(_no_ends), ends) if name == "real" else ends, ...)
     declared = [field.name for field in fields if field not in needed]
     return model(
@@ -201,6 +226,10 @@ PRIORS = prior_models(NUMBER, followed(NUMBER, _positive))
 _TWO_NAMES = followed(Annotated[list[Any], says('write two names such as ["source", "target"]')], tuple)
 
 
+_FLAG = Annotated[bool, Field(strict=True), says("write true or false")]
+_LINKS = GenericAlias(dict, (str, Annotated[str, Field(strict=True), says("write the name of a table in quotes")]))
+
+
 def _sections(of: Form, sentence: str) -> Form:
     """Sections by their names, at least one."""
     several = GenericAlias(dict, (str, of))
@@ -220,6 +249,16 @@ class DatasetSection(Model):
     delimiter: AsWritten = None
     skip_lines: AsWritten = None
     encoding: AsWritten = None
+
+
+class LinkedDataset(Model):
+    """Whose rows linked tables hold; and where they are, if all of them are in one place."""
+
+    name: Quoted = None
+    person: Annotated[str, Accepts(TEXT)]
+    rows_per_unit: AsWritten = None
+    source: Quoted = None
+    engine: Annotated[str | None, Accepts(among(*ENGINES))] = None
 
 
 class GraphDataset(Model):
@@ -257,6 +296,31 @@ class TableFile(Model):
 
     dataset: DatasetSection
     columns: Annotated[dict[str, Model], Accepts(_sections(_told_apart(COLUMNS, "type"), NO_COLUMN))]
+    budget: BudgetSection | None = None
+    priors: Annotated[dict[str, Model], Accepts(dict[str, _told_apart(PRIORS, "kind")])] = Field(default_factory=dict)
+    version: Annotated[int, Accepts(_VERSION)] = VERSIONS[0]
+
+
+class TableSection(Model):
+    """One of several linked tables."""
+
+    source: Quoted = None
+    table: Quoted = None
+    engine: Annotated[str | None, Accepts(among(*ENGINES))] = None
+    key: Quoted = None
+    links: Annotated[dict[str, str], Accepts(_LINKS)] = Field(default_factory=dict)
+    public: Annotated[bool, Accepts(_FLAG)] = False
+    delimiter: AsWritten = None
+    skip_lines: AsWritten = None
+    encoding: AsWritten = None
+    columns: Annotated[dict[str, Model], Accepts(dict[str, _told_apart(COLUMNS, "type")])] = Field(default_factory=dict)
+
+
+class LinkedFile(Model):
+    """A schema file of linked tables."""
+
+    dataset: LinkedDataset
+    tables: Annotated[dict[str, TableSection], Accepts(_sections(TableSection, NO_TABLE))]
     budget: BudgetSection | None = None
     priors: Annotated[dict[str, Model], Accepts(dict[str, _told_apart(PRIORS, "kind")])] = Field(default_factory=dict)
     version: Annotated[int, Accepts(_VERSION)] = VERSIONS[0]

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument
-from dither.sources.engines.engine import Engine, clamped, column, double_literal
+from dither.sources.engines.engine import Engine, clamped, column, double_literal, floored
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, literal
 from dither.sources.schema import Schema
 from dither.sources.states import AS_DECLARED, CLAMPED, MISSING, UNREADABLE
-from dither.sources.types import Boolean, Category, Date, Measured, Real
+from dither.sources.types import Boolean, Category, Date, Duration, Measured, Real, Timestamp
 
 MOST_GROUPS = 20_000
 _MOST_EXACT_STEPS = 1 << 49
@@ -48,7 +48,7 @@ class Selection:
     keys: tuple[Key, ...] | None = None
     """The keys of the groups, one value for each column in ``by``; None: all declared ones."""
     secret: str = ""
-    """Decides which rows of a person are kept; fresh for every release."""
+    """Decides which rows of a person are kept: a key that is fixed for each account of a ledger."""
     reads: Literal["value", "presence", "state"] = "value"
     """What is read of a column: its value, 1 or 0 for whether it has one, or its state (``sources.states``)."""
 
@@ -66,6 +66,10 @@ class Selection:
             return self.engine.text(name, stored_type)
         if isinstance(declared, Boolean):
             return self.engine.truth(name, stored_type, numbers=self.schema.version != 1)
+        if isinstance(declared, Timestamp):
+            return floored(self.engine.second(name, stored_type, declared.written), declared.step)
+        if isinstance(declared, Duration):
+            return self.engine.span(name, stored_type, declared.spans)
         if isinstance(declared, Date):
             day = self.engine.day(name, stored_type, declared.written)
             if stored_type != "text" or declared.written is not None or self.schema.version == 1:
@@ -100,6 +104,8 @@ class Selection:
 
     def state(self, name: str) -> exp.Expr:
         """What became of a record's entry when it was read: see ``sources.states``."""
+        if (known := self.engine.entry_state(name)) is not None:
+            return known
         declared, stored_type = self.schema.column(name), self.engine.stored_types()[name]
         cleaned = self.cleaned(name)
         empty = exp.Is(this=cleaned.copy(), expression=exp.Null())
@@ -120,6 +126,14 @@ class Selection:
         self, name: str | None, grid: Grid | None, missing: float | None, fraction: float | None = None
     ) -> exp.Select:
         """x for every selected record (see ``value``), and its keys k0, k1, ...; a sample of them if wanted."""
+        chosen = self._chosen(name, missing, fraction)
+        return chosen if self.schema.unit is None else self._bounded(chosen, name, grid)
+
+    def owned(self, name: str | None, missing: float | None) -> exp.Select:
+        """The same of all rows of each person, however many they are, and the person of each row as u."""
+        return self._with_unit(self._chosen(name, missing))
+
+    def _chosen(self, name: str | None, missing: float | None, fraction: float | None = None) -> exp.Select:
         chosen = exp.select(exp.alias_(self.value(name, missing), VALUE)).from_(self.engine.table(fraction))
         for place, key in enumerate(self.by):
             chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
@@ -127,9 +141,7 @@ class Selection:
             chosen = chosen.where(self._condition(self.predicate))
         if name is not None and self.drops(name):
             chosen = chosen.where(_known(self.cleaned(name)))
-        if self.schema.unit is None:
-            return chosen
-        return self._bounded(chosen, grid)
+        return chosen
 
     def drops(self, name: str | None) -> bool:
         """Whether records in which this column has no value are left out."""
@@ -142,16 +154,33 @@ class Selection:
         chosen = chosen.select(*(exp.alias_(self._key(key), f"k{place}") for place, key in enumerate(self.by)))
         return chosen if self.predicate is None else chosen.where(self._condition(self.predicate))
 
-    def _bounded(self, chosen: exp.Select, grid: Grid | None) -> exp.Select:
+    def _bounded(self, chosen: exp.Select, name: str | None, grid: Grid | None) -> exp.Select:
         """At most the declared rows of each person: those whose hash with a secret is least.
 
         What is hashed are a person's own rounded values, so what is kept of one person does not depend on others, and
         it is the same in every pass over the data and in every engine.
         """
         chosen = self._with_unit(chosen)
-        value = column(VALUE) if grid is None else self.steps(column(VALUE), grid)
-        payload = [exp.cast(value, "text"), *(exp.cast(column(f"k{place}"), "text") for place in range(len(self.by)))]
+        if grid is not None:
+            payload: list[exp.Expr] = [self.steps(column(VALUE), grid)]
+        elif name is not None and self.reads == "value" and isinstance(self.schema.column(name), Category):
+            payload = [column(VALUE)]
+        else:
+            payload = self.whole_parts(exp.cast(column(VALUE), "double"))
+        payload += self._hashed_keys([f"k{place}" for place in range(len(self.by))])
         return self._fewest(chosen, payload, [VALUE, *(f"k{index}" for index in range(len(self.by)))])
+
+    def whole_parts(self, number: exp.Expr) -> list[exp.Expr]:
+        """A finite double that is not NULL as whole numbers, which have the same text in every engine.
+
+        Numbers that have the same parts, about 2^-31 apart, are told apart by their order.
+        """
+        most = double_literal(2.0**51)
+        inside = clamped(number, exp.Neg(this=most), most.copy())
+        whole = self.engine.nearest(inside)
+        # Both differences are exact: a double minus the nearest whole number, and a power of two times that.
+        rest = exp.Paren(this=exp.Sub(this=inside.copy(), expression=exp.cast(whole.copy(), "double")))
+        return [whole, self.engine.nearest(exp.Mul(this=rest, expression=double_literal(2.0**30)))]
 
     def _with_unit(self, chosen: exp.Select) -> exp.Select:
         """The person of every row as u; rows without one are left out."""
@@ -160,19 +189,24 @@ class Selection:
         return chosen.select(exp.alias_(unit, "u")).where(_known(unit.copy()))
 
     def _fewest(self, chosen: exp.Select, payload: Sequence[exp.Expr], names: list[str]) -> exp.Select:
-        """Of each person u the declared number of rows, by a hash of what is read of them."""
+        """Of each person u the declared number of rows: those with the least hash of their payload.
+
+        Rows with equal hashes are in the order of what is read of them (``names``), and rows that are equal in that are
+        interchangeable: the order of the table decides nothing.
+        """
         parts: list[exp.Expr] = [exp.cast(column("u"), "text")]
         for part in payload:
-            parts += [exp.Literal.string("|"), exp.Coalesce(this=part, expressions=[exp.Literal.string("")])]
+            text = exp.cast(part.copy(), "text")
+            parts += [exp.Literal.string("|"), exp.Coalesce(this=text, expressions=[exp.Literal.string("")])]
         order = exp.Order(
             expressions=[
                 self.keyed_hash(*parts),
-                *(exp.Ordered(this=part.copy(), nulls_first=False) for part in payload),
+                *(exp.Ordered(this=column(name), nulls_first=False) for name in names if name != "u"),
             ]
         )
         place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order)
         ranked = exp.select(*(column(name) for name in names), exp.alias_(place, "r")).from_(chosen.subquery("chosen"))
-        within = exp.LTE(this=column("r"), expression=literal(self.schema.rows_per_unit))
+        within = exp.LTE(this=column("r"), expression=literal(self.schema.row_limit))
         return exp.select(*(column(name) for name in names)).from_(ranked.subquery("ranked")).where(within)
 
     def keyed_hash(self, *parts: exp.Expr) -> exp.Expr:
@@ -190,13 +224,32 @@ class Selection:
         if self.schema.unit is None:
             return chosen, stored_types
         listed = [f"c{place}" for place in range(len(names))]
-        payload = [exp.cast(column(candidate), "text") for candidate in listed]
+        payload = self._hashed(listed, stored_types)
         kept = self._fewest(self._with_unit(chosen), payload, [*listed, "u"])
         person = self.keyed_hash(exp.Literal.string("|person|"), exp.cast(column("u"), "text"))
         hashed = exp.select(*(column(candidate) for candidate in listed), exp.alias_(person, "h")).from_(
             kept.subquery("kept")
         )
         return hashed, [*stored_types, "text"]
+
+    def _hashed(self, names: Sequence[str], stored_types: Sequence[str]) -> list[exp.Expr]:
+        """What is hashed of columns c0, c1, ...: whole numbers and texts."""
+        return [
+            part
+            for name, stored_type in zip(names, stored_types, strict=True)
+            for part in (self.whole_parts(column(name)) if stored_type == "real" else [column(name)])
+        ]
+
+    def _hashed_keys(self, names: Sequence[str]) -> list[exp.Expr]:
+        """What is hashed of the keys of a record, which may be NULL."""
+        result: list[exp.Expr] = []
+        for name, key in zip(names, self.by, strict=True):
+            if self.schema.column(key).type_name == "integer" and self.engine.stored_types()[key] != "whole":
+                parts = self.whole_parts(exp.cast(column(name), "double"))
+                result += [exp.case().when(_known(column(name)), part).else_(exp.Null()) for part in parts]
+            else:
+                result.append(column(name))
+        return result
 
     def marked_tuples(self, names: Sequence[str]) -> tuple[exp.Select, list[str]]:
         """The same of rows without people, and last of all 1 where any of the columns is missing, else 0."""
@@ -212,7 +265,7 @@ class Selection:
         for key, name in zip(keys, self.by, strict=True):
             chosen = chosen.select(exp.alias_(self._key(name), key))
         if self.schema.unit is not None:
-            payload = [exp.cast(column(item), "text") for item in (*read, *keys)]
+            payload = [*self._hashed(read, stored_types), *self._hashed_keys(keys)]
             chosen = self._fewest(self._with_unit(chosen), payload, [*read, *keys])
         group = exp.cast(exp.column(GROUP, table="g") if self.by else literal(0), "bigint")
         columns = [exp.column(item, table="t") for item in read]

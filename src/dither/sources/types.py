@@ -16,8 +16,8 @@ from dither.errors import InvalidArgument
 from dither.numbers import Number, exact, plain
 from dither.privacy import LEFT_OUT
 from dither.sources.column import missing_steps
-from dither.sources.entries import days, reals, texts, truths
-from dither.sources.formats import DateFormat, NumberFormat
+from dither.sources.entries import days, durations, exact_seconds, reals, second, seconds, texts, truths
+from dither.sources.formats import ISO_MOMENTS, DateFormat, DurationFormat, NumberFormat, TimestampFormat
 from dither.sources.frames import Entries, Scalar, arrow, column_entries
 from dither.sources.grid import Grid
 
@@ -30,6 +30,8 @@ Nulls: TypeAlias = Number | str | datetime.date | None
 """What a missing value counts as: a value of the column, "lower", "upper" or "drop"."""
 Option: TypeAlias = Nulls | Sequence[Number | str | datetime.date]
 EPOCH = datetime.date(1970, 1, 1)
+_LONGEST_STEP = 100_000 * 86_400
+"""Seconds of the longest step of moments."""
 MOST_KEYS = 100_000
 """A column with more declared values than this cannot be grouped by."""
 LARGEST_MISSING = 2.0**1000
@@ -233,7 +235,9 @@ class Date(Measured):
     format: str | None = field(default=None, kw_only=True)
     """How days are written in texts, such as ``"%d.%m.%Y"``; what is written otherwise is missing."""
     type_name: ClassVar[str] = "date"
-    sources: ClassVar[frozenset[str]] = frozenset({"date", "text"})
+    per_day: ClassVar[int] = 1
+    """How many of its numbers a day has."""
+    sources: ClassVar[frozenset[str]] = frozenset({"date", "timestamp", "text"})
 
     def __post_init__(self) -> None:
         _ = self.written
@@ -245,6 +249,10 @@ class Date(Measured):
             days = (str(self.first), str(self.last))
             raise InvalidArgument("bounds", days, "must be two days, the earlier one first")
         _ = self.missing
+
+    def parsed(self, text: str) -> datetime.date:
+        """A released text as what it is."""
+        return datetime.date.fromisoformat(text)
 
     @property
     def written(self) -> DateFormat | None:
@@ -278,6 +286,116 @@ class Date(Measured):
             else self.displayed(day_number(self.nulls, "nulls"))
         )
         return self._options(bounds=[self.first, self.last], nulls=nulls, format=self.format)
+
+
+@dataclass(frozen=True)
+class Timestamp(Date):
+    """Moments from ``first`` to ``last``, in whole seconds; ``step``: in multiples of so many seconds since 1970.
+
+    Moments with a time zone are read as those of UTC, those without as they stand; fractions of seconds, and of steps,
+    are cut off.  Answers have the time zone UTC where the bounds have one.
+
+    >>> Timestamp("2024-01-01 00:00", "2024-12-31T23:59:59").last
+    datetime.datetime(2024, 12, 31, 23, 59, 59)
+    """
+
+    step: int = field(default=1, kw_only=True)
+    type_name: ClassVar[str] = "timestamp"
+    per_day: ClassVar[int] = 86_400
+
+    def __post_init__(self) -> None:
+        _ = self.written
+        if isinstance(self.step, bool) or not isinstance(self.step, int) or not 1 <= self.step <= _LONGEST_STEP:
+            raise InvalidArgument("step", self.step, "must be a whole number of seconds, such as 3600 for hours")
+        if isinstance(self.nulls, (str, datetime.date)) and self.nulls not in ("lower", "upper", DROP):
+            object.__setattr__(self, "nulls", second_number(self.nulls, "nulls"))
+        for name in ("first", "last"):
+            object.__setattr__(self, name, _as_moment(getattr(self, name), name))
+        if not self._first < self._last:
+            ends = (str(self.first), str(self.last))
+            raise InvalidArgument("bounds", ends, "must be two moments, the earlier one first")
+        if self.grid.points < 2:
+            raise InvalidArgument("step", self.step, "must be smaller than the bounds are apart")
+        _ = self.missing
+
+    @property
+    def _first(self) -> int:
+        return second_number(self.first, "first")
+
+    @property
+    def _last(self) -> int:
+        return second_number(self.last, "last")
+
+    @property
+    def is_zoned(self) -> bool:
+        """Whether answers have a time zone, UTC."""
+        return any(isinstance(end, datetime.datetime) and end.tzinfo is not None for end in (self.first, self.last))
+
+    @property
+    def written(self) -> TimestampFormat | None:
+        return None if self.format is None else cast("TimestampFormat", TimestampFormat.of(self.format))
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(Fraction(self.step), self._first // self.step, self._last // self.step)
+
+    def displayed(self, number: float) -> datetime.datetime:
+        moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=int(number))
+        return moment if self.is_zoned else moment.replace(tzinfo=None)
+
+    def steps(self, value: Number | Day, argument: str) -> Fraction:
+        return Fraction(second_number(value, argument))
+
+    def parsed(self, text: str) -> datetime.datetime:
+        return datetime.datetime.fromisoformat(text)
+
+    def keys(self, name: str) -> tuple[int, ...]:
+        if self.grid.points > MOST_KEYS:
+            wanted = f"has more than {MOST_KEYS} moments: declare a step in seconds, 86400 for days, or a date column"
+            raise InvalidArgument("by", name, wanted)
+        low, high = self.grid.ends
+        return tuple(step * self.step for step in range(low, high + 1))
+
+    def to_dict(self) -> dict[str, Option]:
+        words = self.nulls is None or isinstance(self.nulls, str)
+        nulls = self.nulls if words else self.displayed(second_number(self.nulls, "nulls"))
+        step = None if self.step == 1 else self.step
+        return self._options(bounds=[self.first, self.last], step=step, nulls=nulls, format=self.format)
+
+
+@dataclass(frozen=True)
+class Duration(Real):
+    """Durations from ``lower`` to ``upper``: numbers of seconds, or ``datetime.timedelta``; answers are in seconds.
+
+    ``format``: how they are written in texts, such as ``"%H:%M:%S"``.  Numbers that are stored there are seconds.
+
+    >>> Duration(0, datetime.timedelta(hours=2)).upper
+    7200
+    """
+
+    type_name: ClassVar[str] = "duration"
+    sources: ClassVar[frozenset[str]] = frozenset({"duration", "whole", "real", "decimal", "text"})
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "step", "nulls"):
+            value = getattr(self, name)
+            if isinstance(value, datetime.timedelta):
+                object.__setattr__(self, name, plain(exact_seconds(value)))
+        super().__post_init__()
+
+    @property
+    def spans(self) -> DurationFormat | None:
+        """The format of texts; None: plain decimals, and in text files alone."""
+        return None if self.format is None else DurationFormat.of(self.format)
+
+    @property
+    def written(self) -> None:
+        """Texts are no plain numbers: see ``spans``."""
+        _ = self.spans
+
+    @property
+    def grid(self) -> Grid:
+        return Grid.between(self._ends, self.step)
 
 
 @dataclass(frozen=True)
@@ -343,7 +461,7 @@ class Category(ColumnType):
 
 
 TYPES: dict[str, type[ColumnType]] = {
-    item.type_name: item for item in (Real, Integer, Decimal, Date, Boolean, Category)
+    item.type_name: item for item in (Real, Integer, Decimal, Date, Timestamp, Duration, Boolean, Category)
 }
 
 
@@ -372,6 +490,33 @@ def _as_date(value: Scalar, argument: str) -> datetime.date:
         raise InvalidArgument(argument, str(value), "must be a date such as 2024-01-31") from None
 
 
+def second_number(value: Scalar, argument: str) -> int:
+    """The whole seconds from 1970-01-01 to a moment (a datetime, an ISO text, or that number itself)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    moment = _as_moment(value, argument)
+    result = second(moment)
+    if result is None:
+        raise InvalidArgument(argument, str(value), MOMENT)
+    return result
+
+
+MOMENT = "must be a moment such as 2024-01-31 12:30:00, or 2024-01-31T12:30:00+01:00"
+
+
+def _as_moment(value: Scalar, argument: str) -> datetime.datetime:
+    """A public moment, without fractions of seconds."""
+    try:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=value)  # noqa: DTZ001  (as it stands)
+        moment = value if isinstance(value, datetime.date) else datetime.datetime.fromisoformat(cast("str", value))
+        if not isinstance(moment, datetime.datetime):
+            moment = datetime.datetime.combine(moment, datetime.time())
+        return moment.replace(microsecond=0)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(argument, str(value), MOMENT) from None
+
+
 def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     """Entries without a stored type as an Arrow column of the declared type; missing where an entry is none of it.
 
@@ -379,6 +524,12 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
     person decide how others are read.
     """
     pa = arrow()
+    if isinstance(declared, Timestamp):
+        moments = ISO_MOMENTS if declared.written is None else declared.written
+        return pa.array(seconds(entries, moments.second), pa.timestamp("s"))
+    if isinstance(declared, Duration):
+        spans = declared.spans
+        return pa.array(durations(entries, None if spans is None else spans.seconds), pa.float64())
     if isinstance(declared, Date):
         dated = declared.written
         return pa.array(days(entries, None if dated is None else dated.day), pa.date32())

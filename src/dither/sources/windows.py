@@ -17,7 +17,8 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -38,15 +39,16 @@ FEW_ROWS = 250_000
 """Tables up to this size are fetched as values with their multiplicities, without brackets."""
 FEW_ROWS_SETTING = "DITHER_FEW_ROWS"
 FEW_POINTS = 1 << 18
-SAMPLED = 60_000
-"""How many sampled records suggest brackets; never more than half of the table."""
-SAMPLED_EACH = 2_000
-"""And how many for each group, as far as the table goes."""
-SLACK = 4.0
-"""How many standard deviations of the sample a bracket is wider than the ranks wanted, at first."""
+LEAST_SAMPLED = 20_000
+MISSED = 0.02
+"""The chance, about, that a bracket of a pass is too narrow at first: the sample decides how wide they are."""
+WIDER = 6.0
+"""By how much the sample's error is taken for larger where one was."""
 DEFAULT_WIDTH = 2_048
 MOST_EXTREMES = 1 << 14
 """Up to so many extreme records, of all groups together, are aggregated by the engine in one pass without a sample."""
+MOST_LISTED = 1 << 22
+"""Up to about so many records within brackets are listed as they are; more, as equal ones, are counted by value."""
 _CHANGED = "the source changed while it was being read; what was charged stays charged"
 
 Bracket: TypeAlias = tuple[int, int]
@@ -155,9 +157,9 @@ class SharedReading:
         estimated = functools.cache(new[0].estimated_rows)
         sample = [item for item in new if item.shares and not item.is_read_whole(estimated)]
         if sample:
-            groups, rows = len(sample[0].selection.groups), estimated()
-            wanted = min(max(SAMPLED, SAMPLED_EACH * groups), max(rows // 2, 1))
-            fraction = min(wanted / max(rows, 1), 1.0)
+            fraction = _sampled_share(
+                estimated(), len(sample[0].selection.groups), max(len(item.shares) for item in sample)
+            )
             for item, steps in zip(sample, sampled([item.steps_part() for item in sample], fraction), strict=True):
                 item.sample, item.fraction = steps, fraction
         wishes = [item.first_wish() for item in new]
@@ -263,7 +265,13 @@ class EngineColumns:
             return _Wish(self.steps_part(), {index: [self._everything] for index in groups}, 0)
         if not self.shares:
             return self._wish(None, powers)
-        return self._wish({index: self._brackets(index, self._around(), SLACK) for index in groups}, powers)
+        return self._wish({index: self._brackets(index, self._around(), self._slack) for index in groups}, powers)
+
+    @property
+    def _slack(self) -> float:
+        """How many standard deviations of the sample brackets are wider than the ranks wanted, at first."""
+        ends = 2 * max(len(self.shares), 1) * len(self.selection.groups)
+        return NormalDist().inv_cdf(1.0 - MISSED / ends)
 
     def _around(self) -> list[Wanted]:
         return [functools.partial(_around, share, self.width) for share in self.shares]
@@ -285,7 +293,16 @@ class EngineColumns:
         flat = thresholds(self.grid, [end for each in filled.values() for ends in each for end in ends])
         places = flat.reshape(len(filled), 2 * most)
         ends = {index: tuple(float(end) for end in each) for index, each in zip(filled, places, strict=True)}
-        return _Wish(self._part("brackets", ends, powers), filled, powers)
+        listed = self.sample is not None and self._sampled_within(self.sample, brackets) <= MOST_LISTED * self.fraction
+        return _Wish(replace(self._part("brackets", ends, powers), listed=listed), filled, powers)
+
+    def _sampled_within(self, sample: list[NDArray[np.int64]], brackets: Mapping[int, Sequence[Bracket]]) -> int:
+        """How many records of the sample are in brackets."""
+        low, within = self.grid.ends[0], 0
+        for index, each in brackets.items():
+            first, last = np.searchsorted(sample[index], np.array(each, dtype=np.int64).T - low)
+            within += int((last - first).sum())
+        return within
 
     def _read(self, wish: _Wish) -> None:
         """A pass for this column alone, over the groups that have brackets or over all."""
@@ -304,9 +321,9 @@ class EngineColumns:
             if wish.powers:
                 group.sums = (0,) * wish.powers if here is None else _moments(here, wish.powers)
             if wish.brackets is not None:
-                group.segments += self._segments(wish.brackets[index], here, summed=wish.powers > 0)
+                group.segments += self._segments(wish.brackets[index], here, wish.powers)
 
-    def _segments(self, brackets: Sequence[Bracket], result: Found | None, *, summed: bool) -> list[Segment]:
+    def _segments(self, brackets: Sequence[Bracket], result: Found | None, powers: int) -> list[Segment]:
         low = self.grid.ends[0]
         if result is None:
             return [Segment(0, _NONE, _NONE, 0) for _ in brackets]
@@ -314,14 +331,14 @@ class EngineColumns:
         for place, bracket in enumerate(brackets):
             gap = result.codes == LEFT_OUT - 1 - place
             offset += int(result.counts[gap].sum())
-            total += result.total(0, gap) if summed else 0
+            total += _steps_of(result, powers, gap)
             start, stop = np.searchsorted(result.codes, [max(end - low, 0) for end in bracket])
             codes, counts = result.codes[start:stop], result.counts[start:stop]
             # With one bracket around everything there are no gaps, and nothing lies before it.
-            before = total + low * offset if summed or bracket == self._everything else None
+            before = total + low * offset if powers or bracket == self._everything else None
             segments.append(Segment(offset, codes + low, np.cumsum(counts), before))
             offset += int(counts.sum())
-            total += result.total(0, slice(start, stop)) if summed else 0
+            total += _steps_of(result, powers, slice(start, stop))
         return segments
 
     def read_extremes(self) -> bool:
@@ -348,7 +365,7 @@ class EngineColumns:
 
     def widen(self) -> None:
         """Read the hinted ranks of groups whose brackets turned out too narrow."""
-        self._load(dict.fromkeys(range(len(self.selection.groups)), self._around()), 6.0 * SLACK)
+        self._load(dict.fromkeys(range(len(self.selection.groups)), self._around()), WIDER * self._slack)
 
     def _verify(self, records: int) -> None:
         """The public number of rows must be what the source has."""
@@ -389,7 +406,7 @@ class EngineColumns:
             self._read(_Wish(self.steps_part(), {index: [self._everything]}, 0))
             return self._holding(index, first, last)
         reach = 4 * (last - first + 1)
-        self._load({index: [lambda _: (max(first - reach, 1), min(last + reach, group.records))]}, SLACK)
+        self._load({index: [lambda _: (max(first - reach, 1), min(last + reach, group.records))]}, self._slack)
         return self._holding(index, first, last)
 
     def _held(self, index: int, first: int, last: int) -> Segment | None:
@@ -406,12 +423,11 @@ class EngineColumns:
             if any(tried.get(index) == [self._everything] for index in short):
                 raise SourceFailed(_CHANGED)
             if self.sample is None:
-                rows = self.estimated_rows()
-                self.fraction = min(min(SAMPLED, max(rows // 2, 1)) / max(rows, 1), 1.0)
+                self.fraction = _sampled_share(self.estimated_rows(), len(self.selection.groups), 1)
                 (self.sample,) = sampled([self.steps_part()], self.fraction)
             tried = {index: self._brackets(index, each, slack) for index, each in short.items()}
             self._read(self._wish(tried, max(self.powers, int(self.summed))))
-            slack *= 6
+            slack *= WIDER
 
     def _missed(self, index: int, each: Sequence[Wanted]) -> list[Wanted]:
         """Those of the wanted ranks that no segment holds."""
@@ -545,6 +561,13 @@ def _records_of(result: Found | None) -> int:
     return 0 if result is None else int(result.counts.sum())
 
 
+def _steps_of(result: Found, powers: int, chosen: slice | NDArray[np.bool_]) -> int:
+    """The sum of the steps of some records: of their limbs where squares are summed too, 0 where nothing is."""
+    if powers < 2:
+        return result.total(0, chosen) if powers else 0
+    return (result.total(0, chosen) << LIMB_BITS) + result.total(1, chosen)
+
+
 def _moments(result: Found, powers: int) -> tuple[int, ...]:
     """The sum of the steps of all records, and that of their squares where it is wanted."""
     if powers == 1:
@@ -571,6 +594,17 @@ def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:
         .when(left, _bin_of(value, inner[:middle], first))
         .else_(_bin_of(value, inner[middle + 1 :], first + middle + 1))
     )
+
+
+def _sampled_share(rows: int, groups: int, brackets: int) -> float:
+    """Which share of the records suggests brackets; at most half.
+
+    With s of n records of a group sampled a bracket holds some n / sqrt(s) of them, and a record within one costs
+    about as much as two in the sample: so n^(2/3) of them cost least.
+    """
+    each = math.pow(4.0 * brackets * rows / groups, 2.0 / 3.0)
+    wanted = min(max(groups * each, LEAST_SAMPLED), max(rows // 2, 1))
+    return min(wanted / max(rows, 1), 1.0)
 
 
 def few_rows() -> int:
@@ -655,6 +689,6 @@ def _binned(
     keys = [exp.column(GROUP), exp.column("s")]
     query = exp.select(*keys, counted()).from_(placed).group_by(*(key.copy() for key in keys))
     counts = [[0] * bins for _ in selection.groups]
-    for group, bin_index, number in selection.engine.rows(query):
-        counts[int(group)][int(bin_index)] += int(number)
+    for group_index, bin_index, number in selection.engine.rows(query):
+        counts[int(group_index)][int(bin_index)] += int(number)
     return [BinnedRecords(tuple(each)) for each in counts]

@@ -6,6 +6,7 @@ are, and what their arguments mean, is the affair of ``functions``; here a text 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,12 +14,14 @@ from typing import TypeAlias
 
 from sqlglot import TokenType, exp
 
-from dither.errors import InvalidText, suggested
+from dither.errors import InvalidArgument, InvalidText
 from dither.numbers import Number
 from dither.queries.registry import SourceType
+from dither.sources.expressions import WRITE, Unreadable, expression_of
 from dither.sources.graph_schema import GraphSchema
-from dither.sources.predicates import resolved_name
+from dither.sources.predicates import meant_columns, not_one_column, parsed, place_of
 from dither.sources.schema import Schema
+from dither.sources.views import computing
 from dither.sql.tokens import Word, Words
 
 CLAUSES = {
@@ -64,7 +67,10 @@ CLAUSES = {
 """What a word starts that is not supported."""
 RESERVED = {"SELECT", "FROM", "WHERE", "GROUP BY", "AS", "AND", "OR", "NOT", "BY", "GROUP", "WITHIN", *CLAUSES}
 STAR = "*"
+PEOPLE = "people"
+"""The field of a count that counts people."""
 _GIVES = (TokenType.FARROW, TokenType.EQ)
+_ARITHMETIC = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH)
 _SIGNS = (TokenType.DASH, TokenType.PLUS)
 _ENDS = (TokenType.COMMA, TokenType.R_PAREN)
 _NO_NAME = (TokenType.L_PAREN, TokenType.STRING, TokenType.IDENTIFIER)
@@ -155,6 +161,11 @@ class Call:
         return self.words.problem_at(argument.start, argument.end, reason)
 
 
+def identifier(word: Word) -> exp.Identifier:
+    """A word as the name of something."""
+    return exp.to_identifier(word.text, quoted=word.is_quoted)
+
+
 class CallReader:
     """Reads calls from left to right."""
 
@@ -170,7 +181,7 @@ class CallReader:
         while words.here.type is not TokenType.R_PAREN:
             if arguments and not words.took(","):
                 raise self._inside(name)
-            arguments.append(self._argument(name, arguments))
+            arguments += self._distinct_people(name) or [self._argument(name, arguments)]
         end = words.take().end
         within = None
         if words.took("WITHIN", "GROUP"):
@@ -183,21 +194,77 @@ class CallReader:
             end = words.take().end
         return Call(words, name, tuple(arguments), within, end)
 
+    def _distinct_people(self, name: Word) -> list[Argument]:
+        """``DISTINCT`` and the column that tells people apart, behind ``count(``: people are counted."""
+        words, schema = self.words, self.scope.schema
+        here, following = words.here, words.following
+        if here.upper != "DISTINCT" or name.text.lower() != "count" or schema is None or schema.unit is None:
+            return []
+        unit = schema.unit
+        same = following.text == unit if following.is_quoted else following.text.lower() == unit.lower()
+        if not following.is_name or not same:
+            return []
+        words.take()
+        words.take()
+        return [
+            Argument(STAR, here.start, following.end),
+            Argument(True, here.start, following.end, field=PEOPLE),
+        ]
+
     def column(self) -> Argument:
         """The name of a declared column."""
         words = self.words
-        word = words.take()
-        if words.here.type is TokenType.DOT:
-            raise words.problem_at(word.start, words.following.end, "a column is named without its table")
-        if not word.is_name:
+        word, table = words.take(), None
+        if words.here.type is TokenType.DOT and word.is_name and words.following.is_name:
+            words.take()
+            table, word = word, words.take()
+        if not word.is_name or words.here.type is TokenType.DOT:
             raise words.problem(word, f"the name of a column is expected here; {self.supported}")
         if self.scope.schema is None:
             raise words.problem(word, f"{self.scope.source} has no columns; {self.supported}")
-        name = resolved_name(exp.to_identifier(word.text, quoted=word.is_quoted), self.scope.schema)
-        if name is None:
-            meant = suggested(word.text, self.scope.schema.columns)
-            raise words.problem(word, f"unknown column{meant}; declared are {self.scope.declared}")
-        return Argument(ColumnName(name), word.start, word.end)
+        meant = meant_columns(identifier(word), self.scope.schema, None if table is None else identifier(table))
+        start = word.start if table is None else table.start
+        if len(meant) != 1:
+            raise words.problem_at(start, word.end, not_one_column(word.text, meant, self.scope.schema))
+        return Argument(ColumnName(meant[0]), start, word.end)
+
+    def _expression(self) -> Argument | None:
+        """Arithmetic on columns, up to the next comma or bracket; None where there is none."""
+        words, schema = self.words, self.scope.schema
+        place, start, depth = words.place, words.here.start, 0
+        operators = names = 0
+        while not words.is_done and (depth or words.here.type not in _ENDS):
+            depth += (words.here.type is TokenType.L_PAREN) - (words.here.type is TokenType.R_PAREN)
+            operators += words.here.type in _ARITHMETIC
+            names += words.here.is_name
+            words.take()
+        if schema is None or not operators or not names or words.is_done:
+            words.back_to(place)
+            return None
+        end = words.last_end
+        try:
+            tree = parsed(words.blanked(start, end), words.argument)
+            expression = expression_of(tree, self._leaf)
+            wider = computing(schema, expression)
+        except Unreadable as error:
+            problem = words.problem_at(*place_of(error.node), error.reason)
+        except InvalidText as error:
+            problem = words.problem_at(max(start, error.start), min(end, max(error.end, start + 1)), error.reason)
+        except InvalidArgument as error:
+            problem = words.problem_at(start, end, error.rule)
+        else:
+            self.scope = dataclasses.replace(self.scope, schema=wider)
+            return Argument(ColumnName(str(expression)), start, end)
+        raise problem
+
+    def _leaf(self, node: exp.Column) -> str:
+        schema = self.scope.schema
+        if schema is None or not isinstance(node.this, exp.Identifier):
+            raise Unreadable(node, WRITE)
+        meant = meant_columns(node.this, schema, node.args.get("table"))
+        if len(meant) != 1:
+            raise Unreadable(node, not_one_column(node.name, meant, schema))
+        return meant[0]
 
     def unexpected(self, reason: str) -> InvalidText:
         """The error for the next word, in terms of what it starts."""
@@ -223,6 +290,9 @@ class CallReader:
             return Argument(numbers, here.start, words.last_end)
         if self.scope.any_column:
             return self._any_column(name)
+        computed = self._expression()
+        if computed is not None:
+            return computed
         if here.is_name and here.upper not in RESERVED and words.following.type is not TokenType.L_PAREN:
             return self.column()
         return Argument(self._number(name), here.start, words.last_end)
@@ -232,7 +302,7 @@ class CallReader:
         words = self.words
         place, first = words.place, words.here
         if first.type in _SIGNS or first.type in (TokenType.DOT, TokenType.NUMBER):
-            number = self._number_or_none()
+            number = self.number_or_none()
             if number is not None and words.here.type in _ENDS:
                 return Argument(number, first.start, words.last_end)
             words.back_to(place)
@@ -271,12 +341,13 @@ class CallReader:
         return tuple(values)
 
     def _number(self, name: Word) -> Decimal:
-        number = self._number_or_none()
+        number = self.number_or_none()
         if number is None:
             raise self._inside(name)
         return number
 
-    def _number_or_none(self) -> Decimal | None:
+    def number_or_none(self) -> Decimal | None:
+        """A number with its sign, if one stands here."""
         words = self.words
         first = words.here
         sign = "-" if words.took("-") else ""

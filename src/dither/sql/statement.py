@@ -12,16 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import TokenType
+from sqlglot import TokenType, exp
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
 from dither.sources.graph_schema import GraphSchema
-from dither.sources.predicates import FilterReader, Predicate, parsed
+from dither.sources.predicates import Both, FilterReader, Predicate, parsed
 from dither.sources.schema import Schema
 from dither.sql.calls import CLAUSES, FILE, GRAPH, RESERVED, Call, CallReader, Field, Scope, scope_of
 from dither.sql.functions import columns_of, query_of, supported
+from dither.sql.joins import Tables
+from dither.sql.ordering import COMPARISONS, Having, RowOrder, SortKey
 from dither.sql.select import is_select
 from dither.sql.tokens import Word, Words
 
@@ -68,6 +70,10 @@ class Statement:
     by: tuple[str, ...] = ()
     places: tuple[tuple[int, int], ...] = ()
     """Where the groups stand."""
+    schema: Schema | None = None
+    """What the tables that are joined, and the columns that are computed, make of the dataset's schema."""
+    ordering: RowOrder | None = None
+    """HAVING, ORDER BY and LIMIT."""
 
     @property
     def queries(self) -> list[tuple[Query, str | None]]:
@@ -157,23 +163,31 @@ class _StatementReader:
     """Reads one statement from left to right."""
 
     def __init__(self, words: Words, scope: Scope, table: str = "", given: Mapping[str, Field] | None = None) -> None:
-        self.words, self.scope, self.table, self.given = words, scope, table, given
+        self.words, self.table, self.given = words, table, given
+        self.declared = scope.schema
         self.supported = supported(scope)
         self.calls = CallReader(words, scope, self.supported)
+        self.tables: Tables | None = None
+        """What stands behind FROM, where tables are linked."""
         self.items: list[Item] = []
         self.listed: list[tuple[str, Word]] = []
         """Columns of the SELECT list that must be groups."""
 
     def statement(self) -> Statement:
-        """SELECT items FROM table [WHERE filter] [GROUP BY columns] [;]"""
+        """SELECT items FROM tables [WHERE filter] [GROUP BY columns] [HAVING ...] [ORDER BY ...] [LIMIT n] [;]"""
         words = self.words
         if not words.took("SELECT"):
             raise self.calls.unexpected("a statement starts with SELECT")
+        joined = self._joined()
         self._items()
         if not words.took("FROM"):
             raise self.calls.unexpected("FROM is expected here" if words.is_done else "this is not supported here")
-        self._table()
+        if joined is None:
+            self._table()
+        else:
+            words.back_to(joined)
         where, groups = self._selection()
+        ordering = self._ordering(tuple(name for name, _ in groups)) if self.scope.schema is not None else None
         self._end()
         by = tuple(name for name, _ in groups)
         for name, word in self.listed:
@@ -182,7 +196,45 @@ class _StatementReader:
         if not self.items:
             raise words.problem_at(0, len("SELECT"), f"nothing is asked; {self.supported}")
         places = tuple((word.start, word.end) for _, word in groups)
-        return Statement(words.text, words.argument, tuple(self.items), where, by, places)
+        return Statement(words.text, words.argument, tuple(self.items), where, by, places, self._computed(), ordering)
+
+    @property
+    def scope(self) -> Scope:
+        """What the statement is about, with all columns that are computed so far."""
+        return self.calls.scope
+
+    def _computed(self) -> Schema | None:
+        """The schema of joined tables and computed columns; None where a statement has neither."""
+        return None if self.scope.schema is self.declared else self.scope.schema
+
+    def _joined(self) -> int | None:
+        """Read FROM before all else, where columns are those of the tables there; where it ends."""
+        words, schema = self.words, self.scope.schema
+        if schema is None or not schema.tables:
+            return None
+        start, depth = words.place, 0
+        while not words.is_done and not (depth == 0 and words.here.upper == "FROM"):
+            depth += (words.here.type is TokenType.L_PAREN) - (words.here.type is TokenType.R_PAREN)
+            words.take()
+        if not words.took("FROM"):
+            raise words.problem(words.here, f"FROM is expected: name tables, {', '.join(schema.tables)}")
+        self.tables = Tables(words, schema)
+        self.tables.read()
+        end = words.place
+        if words.took("WHERE"):
+            self._links()
+        self.calls.scope = dataclasses.replace(self.scope, schema=self.tables.view())
+        words.back_to(start)
+        return end
+
+    def _links(self) -> None:
+        """Keys that are compared in WHERE join tables."""
+        start, end = self._condition()
+        with contextlib.suppress(InvalidText):  # (what is wrong with it is said when it is read)
+            tree = parsed(self.words.blanked(start, end), self.words.argument)
+            for part in _conjuncts(tree):
+                if self.tables is not None:
+                    self.tables.is_link(part)
 
     def _selection(self) -> tuple[Predicate | None, list[tuple[str, Word]]]:
         words, schema = self.words, self.scope.schema
@@ -199,7 +251,7 @@ class _StatementReader:
         self._end()
         for _, word in self.listed:
             raise self.words.problem(word, f"write a function here, such as median({word.text})")
-        return Statement(self.words.text, self.words.argument, tuple(self.items))
+        return Statement(self.words.text, self.words.argument, tuple(self.items), schema=self._computed())
 
     def _end(self) -> None:
         if self.words.here.type is TokenType.SEMICOLON and not self.words.is_done:
@@ -274,7 +326,25 @@ class _StatementReader:
         if words.here.upper == "AS" or (words.here.is_name and words.here.upper not in RESERVED):
             raise words.problem(words.here, f"another name for the table is not supported; {self.supported}")
 
-    def _where(self, schema: Schema) -> Predicate:
+    def _where(self, schema: Schema) -> Predicate | None:
+        words = self.words
+        start, end = self._condition()
+        try:
+            blanked = words.blanked(start, end)
+            tree = parsed(blanked, words.argument)
+            reader = FilterReader(schema, blanked, words.argument)
+            if self.tables is None:
+                return reader.read(tree)
+            parts = [part for part in _conjuncts(tree) if not self.tables.is_link(part)]
+            read = tuple(reader.read(part) for part in parts)
+            return None if not read else read[0] if len(read) == 1 else Both(read)
+        except InvalidText as error:
+            whole = error.start < start
+            problem = words.problem_at(start if whole else error.start, end if whole else error.end, error.reason)
+        raise problem
+
+    def _condition(self) -> tuple[int, int]:
+        """Where the condition behind WHERE begins and ends; all of it is taken."""
         words = self.words
         start, end, depth = words.here.start, words.here.start, 0
         while not words.is_done and not (
@@ -286,13 +356,7 @@ class _StatementReader:
             end = words.take().end
         if end == start:
             raise words.problem(words.here, "a condition is expected behind WHERE")
-        try:
-            blanked = words.blanked(start, end)
-            return FilterReader(schema, blanked, words.argument).read(parsed(blanked, words.argument))
-        except InvalidText as error:
-            whole = error.start < start
-            problem = words.problem_at(start if whole else error.start, end if whole else error.end, error.reason)
-        raise problem
+        return start, end
 
     def _groups(self) -> list[tuple[str, Word]]:
         groups: list[tuple[str, Word]] = []
@@ -308,6 +372,94 @@ class _StatementReader:
             groups.append((name, word))
             if not self.words.took(","):
                 return groups
+
+    # --- HAVING, ORDER BY, LIMIT: of what is released ---------------------------------------------------
+
+    def _ordering(self, by: tuple[str, ...]) -> RowOrder | None:
+        words, having, keys = self.words, list[Having](), list[SortKey]()
+        limit, offset, first = None, 0, words.here
+        if first.upper in ("HAVING", "ORDER BY", "LIMIT", "OFFSET") and not by:
+            raise words.problem(first, f"{first.text} is about groups: write GROUP BY before it")
+        if words.took("HAVING"):
+            having.append(self._having())
+            while words.took("AND"):
+                having.append(self._having())
+        if words.took("ORDER BY"):
+            keys.append(self._sort_key(by))
+            while words.took(","):
+                keys.append(self._sort_key(by))
+        if words.took("LIMIT"):
+            limit = self._whole_number("LIMIT")
+        if words.took("OFFSET"):
+            offset = self._whole_number("OFFSET")
+        if words.here.start == first.start:
+            return None
+        return RowOrder(tuple(having), tuple(keys), limit, offset)
+
+    def _item_here(self) -> int:
+        """Which query of the list is named or called here."""
+        words, first = self.words, self.words.here
+        if first.is_name and words.following.type is TokenType.L_PAREN:
+            query = query_of(self.calls.call(), self.scope, self.given)
+            place = next((place for place, item in enumerate(self.items) if item.query == query), None)
+            if place is None:
+                raise words.problem_at(
+                    first.start, words.last_end, "only what is asked in the list is released: write it there too"
+                )
+            return place
+        word = words.take()
+        names = [item.alias for item in self.items]
+        alike = [place for place, name in enumerate(names) if name is not None and name.lower() == word.text.lower()]
+        if not word.is_name or len(alike) != 1:
+            raise words.problem(word, "write a query of the list, or the name that it was given with AS")
+        return alike[0]
+
+    def _having(self) -> Having:
+        words = self.words
+        item = self._item_here()
+        sign = words.take()
+        if sign.text not in COMPARISONS:
+            raise words.problem(sign, f"compare what is released with a number: {', '.join(COMPARISONS)}")
+        number = self.calls.number_or_none()
+        if number is None:
+            raise words.problem(words.here, "write a number here: HAVING compares what is released with numbers")
+        return Having(item, sign.text, number)
+
+    def _sort_key(self, by: tuple[str, ...]) -> SortKey:
+        words, here = self.words, self.words.here
+        item: int | None = None
+        column: str | None = None
+        aliases = {item.alias.lower() for item in self.items if item.alias is not None}
+        if here.type is TokenType.NUMBER:
+            place = self._whole_number("ORDER BY")
+            if not 1 <= place <= len(self.items):
+                raise words.problem(here, f"write a place from 1 to {len(self.items)}, or a name")
+            item = place - 1
+        elif words.following.type is TokenType.L_PAREN or here.text.lower() in aliases:
+            item = self._item_here()
+        elif here.is_name and here.upper not in RESERVED:
+            column = self._column()
+            if column not in by:
+                raise words.problem(here, "write a column of GROUP BY, or a query of the list")
+        else:
+            raise words.problem(here, "write a column of GROUP BY, or a query of the list")
+        descending = words.took("DESC")
+        if not descending:
+            words.took("ASC")
+        return SortKey(item, column, descending)
+
+    def _whole_number(self, clause: str) -> int:
+        word = self.words.take()
+        if word.type is not TokenType.NUMBER or not word.text.isdigit() or len(word.text) > 18:
+            raise self.words.problem(word, f"write a whole number behind {clause}")
+        return int(word.text)
+
+
+def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+    """The conditions that all must hold."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return [item for part in tree.flatten() for item in _conjuncts(part)] if isinstance(tree, exp.And) else [tree]
 
 
 def with_filter(statement: Statement, where: Predicate | None, by: tuple[str, ...]) -> Statement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -27,15 +27,35 @@ from dither.sensitivity.ladder import (
 )
 from dither.sensitivity.margins import LevelsByMargins
 from dither.sensitivity.norms import HasNormLadder
+from dither.sensitivity.padded_links import padded
 from dither.sensitivity.quantiles import HasQuantiles
-from dither.sensitivity.reachable import HasReachableValues, ReachableValues, padded
+from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
+from dither.statistics.sampling_ranks import known_sampling_ranks
 from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
+
+COARSE_POINTS = 1 << 12
+"""Grids of at most so many points (ages, grades, minutes of a day) are coarse: drawn extremes hit the record itself."""
+SMOOTH_EXTREMES_FROM = 8
+"""Extremes on finer grids: from this epsilon on smooth noise errs less than a draw, whose error stays that of the gap
+between record and bound (docs/decisions.md, "Minimum and maximum")."""
+SMOOTH_EXTREMES_WITH_INTERVALS_FROM = 12
+
+
+def preferred_for_extremes(grid: Grid, epsilon: Fraction, *, interval: bool) -> str | None:
+    """The mechanism that "auto" means for a minimum or maximum on this grid: public facts; None: the usual one."""
+    least = SMOOTH_EXTREMES_WITH_INTERVALS_FROM if interval else SMOOTH_EXTREMES_FROM
+    return "smooth" if grid.points > COARSE_POINTS and epsilon >= least else None
 
 
 @dataclass(frozen=True)
-class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], LevelsByMargins[RankedRecords]):
+class RankedValue(
+    Statistic[RankedRecords],
+    HasReachableValues[RankedRecords],
+    HasPopulationChains[RankedRecords],
+    LevelsByMargins[RankedRecords],
+):
     """The value at one rank of a bounded column with a public number of records.
 
     Guarantee  The ladder obeys both axioms and is the exact one: A^(k) = max_t x_(r+t) - x_(r+t-k-1).
@@ -51,6 +71,7 @@ class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], L
     neighbours = Neighbours.CHANGE_ONE
     mechanism_preference = FITTED_FIRST
     linear_time_ladder = True
+    answers_are_records = True
 
     @property
     def global_sensitivity(self) -> int:
@@ -78,6 +99,11 @@ class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], L
             return self.rank > 1
         return None if 0 < self.share < 1 else self.share == 1
 
+    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
+        if not self.monotone_cost or self.is_maximum is None:
+            return None
+        return preferred_for_extremes(self.answers, epsilon, interval=interval)
+
     @property
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie: public."""
@@ -104,16 +130,23 @@ class RankedValue(Statistic[RankedRecords], HasReachableValues[RankedRecords], L
         return np.asarray(above - below)
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
-        low, high = self.answers.ends
+        return ReachableValues(ranks_from(data, self.rank, self.answers.ends), -self.rank, self.records - self.rank + 1)
 
-        def values(first: int, last: int) -> Sequence[int]:
-            # Beyond the records the chain is its bounds, however far somebody looks.
-            start, stop = max(self.rank + first, 1), min(self.rank + last, data.records)
-            inside: list[int] = data.ranks(start, stop).tolist() if start <= stop else []
-            before = min(max(1 - self.rank - first, 0), last - first + 1)
-            return padded(low, before, inside, high, last - first + 1 - before - len(inside))
+    def population_chains(self, data: RankedRecords, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
+        lower, upper = (
+            ReachableValues(ranks_from(data, rank, self.answers.ends), -rank, self.records - rank + 1)
+            for rank in self._sampling_ranks(miss)
+        )
+        return lower, upper
 
-        return ReachableValues(values, -self.rank, self.records - self.rank + 1)
+    def population_ranks(self, miss: Fraction) -> int:
+        lower, upper = self._sampling_ranks(miss)
+        return upper - lower
+
+    def _sampling_ranks(self, miss: Fraction) -> tuple[int, int]:
+        if self.share is None:
+            raise RuntimeError("a rank that no share made is no quantile of a population")
+        return known_sampling_ranks(self.records, self.share, miss)
 
 
 @dataclass(frozen=True)
@@ -128,6 +161,20 @@ class PaddedRank(RankedValue):
     """
 
     neighbours: Neighbours = field(default=Neighbours.CHANGE_ONE, kw_only=True)
+
+
+def ranks_from(data: RankedRecords, rank: int, ends: tuple[int, int]) -> Callable[[int, int], Sequence[int]]:
+    """The sorted records seen from a rank: private.  Rank 0 and the one above all records are the bounds."""
+    low, high = ends
+
+    def values(first: int, last: int) -> Sequence[int]:
+        # Beyond the records the chain is its bounds, however far somebody looks.
+        start, stop = max(rank + first, 1), min(rank + last, data.records)
+        inside: list[int] = data.ranks(start, stop).tolist() if start <= stop else []
+        before = min(max(1 - rank - first, 0), last - first + 1)
+        return padded(low, before, inside, high, last - first + 1 - before - len(inside))
+
+    return values
 
 
 def evenly_spread(records: int, grid: Grid) -> Column:
@@ -278,7 +325,7 @@ class RankedValues(VectorStatistic[RankedRecords], HasQuantiles[RankedRecords], 
 
     def each(self) -> list[RankedValue]:
         """The single quantiles."""
-        return [RankedValue(rank_of(share, self.records), self.records, self.grid) for share in self.shares]
+        return [RankedValue(rank_of(share, self.records), self.records, self.grid, share) for share in self.shares]
 
     def values(self, data: RankedRecords) -> Sequence[int]:
         return [statistic.value(data) for statistic in self.each()]

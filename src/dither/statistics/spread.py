@@ -133,3 +133,51 @@ class SquaredSpread(Statistic[RankedRecords]):
             self.global_sensitivity,
             top=0,
         )
+
+
+@dataclass(frozen=True)
+class SquaresAbout(Statistic[RankedRecords]):
+    """The sum of the squared distances of all records from a public centre, computed exactly.
+
+    Divided by the number of records it is at least their variance, whatever the centre.
+
+    Guarantee  Global sensitivity max(hi - c, c - lo)^2 for changed, added and removed records: attained.
+    Theorem    docs/proofs/intervals.md, section 7.
+    """
+
+    centre: int
+    most: int
+    """The number of records, or a public bound on it."""
+    column: Grid
+    neighbours: Neighbours
+    sensitivity_is_constant = True
+    sums_powers = 2
+
+    @property
+    def records_on(self) -> Grid:
+        return self.column
+
+    @property
+    def answers(self) -> Grid:
+        return Grid(self.column.step**2, 0, self.most * self.global_sensitivity)
+
+    @property
+    def global_sensitivity(self) -> int:
+        low, high = self.column.ends
+        return max(high - self.centre, self.centre - low) ** 2
+
+    @property
+    def changes_to_worst_case(self) -> int:
+        return 0
+
+    def value(self, data: RankedRecords) -> int:
+        total, squares = data.moments()
+        above = self.centre - self.column.ends[0]
+        return squares - 2 * above * total + data.records * above**2
+
+    def ladder(self, data: RankedRecords, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return Ladder(
+            lambda start, stop: np.full(stop - start, self.global_sensitivity, dtype=object),
+            self.global_sensitivity,
+            top=0,
+        )

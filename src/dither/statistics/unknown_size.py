@@ -8,6 +8,7 @@ the number of records.  Proofs: docs/proofs/filtered.md; enumerated in tests/sta
 from __future__ import annotations
 
 import functools
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,11 +31,13 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
-from dither.sensitivity.reachable import FEW_LINKS, HasReachableValues, ReachableValues, padded
+from dither.sensitivity.padded_links import FEW_LINKS, padded
+from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.sensitivity.sum_and_count import HasSumAndCount
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
-from dither.statistics.order import OrderLadder, RankedValue, rank_of
+from dither.statistics.order import OrderLadder, RankedValue, preferred_for_extremes, rank_of, ranks_from
+from dither.statistics.sampling_ranks import known_sampling_ranks, sampling_ranks
 from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
 
 FINE_STEPS = 36
@@ -42,7 +45,12 @@ FINE_STEPS = 36
 
 
 @dataclass(frozen=True)
-class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], LevelsByMargins[RankedRecords]):
+class SharedRank(
+    Statistic[RankedRecords],
+    HasReachableValues[RankedRecords],
+    HasPopulationChains[RankedRecords],
+    LevelsByMargins[RankedRecords],
+):
     """The value at rank ``max(1, ceil(q n))`` of a selection with a private number n of records.
 
     An empty selection has the upper bound as its value.
@@ -59,6 +67,7 @@ class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], Le
     neighbours: Neighbours
     mechanism_preference = FITTED_FIRST
     linear_time_ladder = True
+    answers_are_records = True
 
     @property
     def global_sensitivity(self) -> int:
@@ -74,6 +83,9 @@ class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], Le
     def is_maximum(self) -> bool:
         """Extremes only: whether the answer is the largest."""
         return self.share == 1
+
+    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
+        return preferred_for_extremes(self.answers, epsilon, interval=interval) if self.monotone_cost else None
 
     @property
     def changes_to_worst_case(self) -> int:
@@ -124,6 +136,19 @@ class SharedRank(Statistic[RankedRecords], HasReachableValues[RankedRecords], Le
         # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
         farthest = self._farthest()
         return ReachableValues(values, -farthest, farthest)
+
+    def population_chains(self, data: RankedRecords, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
+        # Ranks and the number of records above them rise by 0 or 1 with each record that is added, so that chains of
+        # the sorted data interlace; their ends must not say how many records there are.
+        lower, upper = (
+            ReachableValues(ranks_from(data, rank, self.answers.ends), -self.most - 1, self.most + 1)
+            for rank in sampling_ranks(data.records, self.share, miss)
+        )
+        return lower, upper
+
+    def population_ranks(self, miss: Fraction) -> int:
+        lower, upper = known_sampling_ranks(self.most, self.share, miss)
+        return upper - lower
 
     def _farthest(self) -> int:
         slowest = max(self.share, 1 - self.share)
@@ -265,9 +290,14 @@ class MeanLadder(Ladder):
         self._records = records
 
     def _explicit(self, start: int, stop: int) -> Sensitivities:
-        return np.array(
-            [-(-self.global_sensitivity // max(1, self._records - k)) for k in range(start, stop)], dtype=np.int64
-        )
+        left = np.maximum(self._records - np.arange(start, stop, dtype=np.int64), 1)
+        return -(-np.int64(self.global_sensitivity) // left)
+
+    def most_decayed(self, start: int, stop: int, rate: float) -> int:
+        """``max(cap / (n - start), cap e^{-rate (last - start)}) + 1``, for the reasons of ``smooth``."""
+        left, end = max(self._records - start, 1), min(stop - 1, max(self._records - 1, 0))
+        last = math.exp(-min(rate * max(end - start, 0), DEEPEST)) * (1.0 + 1e-9)
+        return max(-(-self.global_sensitivity // left), math.ceil(Fraction(last) * self.global_sensitivity)) + 1
 
     def smooth(self, beta: Fraction) -> Fraction:
         """``max(cap / n, cap e^{-beta (n-1)}) + 1``: the weights ``e^{-beta k} / (n - k)`` are log-convex in k.
@@ -408,6 +438,10 @@ class ReachableValuesOfPeople(OfPeople[Data], HasReachableValues[Data]):
 
     mechanism_preference = FITTED_FIRST
     monotone_cost = False
+
+    @property
+    def answers_are_records(self) -> bool:
+        return isinstance(self.base, HasReachableValues) and self.base.answers_are_records
 
     def reachable_values(self, data: Data) -> ReachableValues:
         base = self.base

@@ -18,6 +18,7 @@ from dither.errors import InvalidArgument
 from dither.interfaces.cli.main import main
 from dither_lab.bench import peers as peers_module
 from dither_lab.bench.areas import AREAS, area_of
+from dither_lab.bench.compare import compare, comparison_of
 from dither_lab.bench.design import Area, Asked, Comparison, Data, MeasuringEffort, Way
 from dither_lab.bench.explanations import EXPLANATIONS, UNEXPLAINED, why
 from dither_lab.bench.intervals import Figure, figure, growth, ratio
@@ -277,7 +278,7 @@ def test_unknown_areas_are_refused():
     """With the names that there are."""
     result = CliRunner().invoke(main, ["bench", "everything"])
     assert result.exit_code != 0
-    assert "noise, quantiles, tables, graphs, models, composition, server or all" in str(result.output) + str(
+    assert "noise, quantiles, arrays, tables, graphs, models, composition, server or all" in str(result.output) + str(
         result.exception
     )
     with pytest.raises(InvalidArgument):
@@ -440,3 +441,47 @@ def test_explanations_fit_keys():
     """Every explanation is a sentence."""
     assert why("nothing/like/that") == UNEXPLAINED
     assert all(text.endswith(".") and text != UNEXPLAINED for text in EXPLANATIONS.values())
+
+
+def test_a_ratio_is_worse_only_twice_in_a_row():
+    """By a third and by three widths; a row that was worse once is measured again; what is not recorded is counted."""
+    recorded = [
+        row(key="a/slow/error/P", ratio=Figure(1.0, 0.95, 1.05)),
+        row(key="a/noisy/error/P", ratio=Figure(1.0, 0.5, 1.5)),
+        row(key="a/b/time/P", measure="time", clock="wall", ratio=Figure(1.0, 1.0, 1.0)),
+    ]
+    now = [
+        row(key="a/slow/error/P", ratio=Figure(1.4, 1.3, 1.5)),
+        row(key="a/noisy/error/P", ratio=Figure(2.9, 2.5, 3.5)),
+        row(key="a/new/error/P"),
+        row(key="a/b/time/P", measure="time", clock="processor", ratio=Figure(9.0, 9.0, 9.0)),
+    ]
+    asked = []
+
+    def again(value):
+        def measured(item):
+            asked.append(comparison_of(item))
+            return row(key=item.key, ratio=Figure(value, value, value))
+
+        return measured
+
+    steady = compare(now, recorded, again(1.35))
+    assert [item.key for item in steady.worse] == ["a/slow/error/P"]
+    assert (steady.compared, steady.unrecorded) == (2, ["a/new/error/P", "a/b/time/P"])
+    assert not compare(now, recorded, again(1.3)).worse
+    assert asked == ["slow", "slow"]
+
+
+def test_the_command_fails_where_the_record_was_better(fake, monkeypatch, tmp_path):
+    """The ratio of this area is a half: a record of a half is met, one of a tenth is not."""
+    area = Area("fake", "Fake", lambda quick: [comparison()])
+    monkeypatch.setattr("dither_lab.bench.run.area_of", lambda name: area)
+    monkeypatch.setattr("dither_lab.bench.run.ensure_all", lambda names, home, quick, tell: fake)
+    for best, status in ((0.5, 0), (0.1, 1)):
+        key = "fake/echo/error/twice as far"
+        stored = results(row(key=key, area="fake", ratio=Figure(best, best, best)))
+        (tmp_path / "record.json").write_text(json.dumps(stored.to_dict()))
+        ran = CliRunner().invoke(main, ["bench", "fake", "--compare", str(tmp_path / "record.json")])
+        assert ran.exit_code == status, ran.output
+        assert "1 ratios compared" in ran.stdout
+        assert (key in ran.stdout) == bool(status)

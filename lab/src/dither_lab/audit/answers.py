@@ -57,6 +57,11 @@ class Remembering(Statistic):
         plain: Any = self.plain
         return bool(plain.monotone_cost)
 
+    @property
+    def linear_time_reachable_values(self) -> bool:
+        """Of a statistic with reachable values."""
+        return bool(getattr(self.plain, "linear_time_reachable_values", False))
+
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))
 

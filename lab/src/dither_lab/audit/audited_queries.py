@@ -287,6 +287,9 @@ def _graph_counts() -> Iterator[AuditedQuery]:
         ("edges", Edges()),
         ("edges of limited degree", Edges(max_degree=2)),
         ("2-stars of limited degree", KStars(2, max_degree=2)),
+        ("2-stars", KStars(2)),
+        ("triangles", Triangles()),
+        ("triangles of limited degree", Triangles(max_degree=2)),
     ):
         people = functools.cache(lambda quick, asked=person_asked: node_universe(asked, 4))
         names = (type(person_asked).__name__,)

@@ -13,8 +13,10 @@ from dither_lab.audit.drawn_intervals import drawn_interval_checks
 from dither_lab.audit.laws.registry import registered
 from dither_lab.audit.laws.tails import registered_tails
 from dither_lab.audit.laws_and_losses import law_checks, loss_checks
+from dither_lab.audit.nested_quantiles import nested_quantile_checks
 from dither_lab.audit.procedure_checks import procedure_checks
 from dither_lab.audit.public_api import public_api_checks
+from dither_lab.audit.rational_samplers import sampler_checks
 from dither_lab.audit.records import record_checks
 from dither_lab.audit.traces import trace_checks
 
@@ -37,7 +39,10 @@ PUBLIC_ONLY = {
         "PublicSample",
         "Uniform",
     ),
-    "read like whole numbers and reals": ("Date", "Decimal"),
+    "read like whole numbers and reals": ("Date", "Decimal", "Duration", "Timestamp"),
+    "what is declared of tables, none of it read": ("LinkedTable",),
+    "a confidence for several intervals: public": ("Simultaneous",),
+    "shows how far a program is, by its public schedule": ("ProgressBar",),
     "how a text file is laid out: public": ("TextLayout",),
     "a door to a session on another machine": ("connect",),
     "for owners, not private and not reachable from a server": ("inspect",),
@@ -74,7 +79,9 @@ def catalogue() -> dict[str, Check]:
         *query_checks(),
         *pair_checks(),
         *drawn_interval_checks(),
+        *nested_quantile_checks(),
         *law_checks(),
+        *sampler_checks(),
         *loss_checks(),
         *procedure_checks(),
         *trace_checks(),

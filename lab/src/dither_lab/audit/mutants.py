@@ -34,16 +34,18 @@ from dither_lab.audit.audited_queries import audited_queries, cliff_universe, pr
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.concentration import stated_law
 from dither_lab.audit.divergence import over_box
-from dither_lab.audit.drawn_intervals import EPSILON, unsigned_margin, width
+from dither_lab.audit.drawn_intervals import EPSILON, WIDE, jumping_ranks, population_width, unsigned_margin, width
 from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
+from dither_lab.audit.nested_quantiles import segment_losses
 from dither_lab.audit.own_functions import in_claims
 from dither_lab.audit.pairs import worst_pairs
 from dither_lab.audit.procedure_checks import gaussian_bins_delta
 from dither_lab.audit.procedure_mutants import in_procedures
 from dither_lab.audit.propose_test_release import bins_divergence
+from dither_lab.audit.rational_samplers import in_samplers
 from dither_lab.audit.record_mutants import in_records
 from dither_lab.audit.traces import order_of_events, public_decisions
 from dither_lab.audit.universes import Universe, selection_universe
@@ -70,6 +72,7 @@ def mutants() -> Iterator[Check]:
     yield from in_claims()
     yield from in_points()
     yield from in_procedures()
+    yield from in_samplers()
 
 
 def _broken(name: str, method: Any, run: Callable[[Effort], Evidence], detail: str = "") -> Check:
@@ -227,15 +230,22 @@ def _wrong_scales() -> Iterator[Check]:
         honest = prepare_case(median(True), MECHANISMS["stable"](), "")
         return privacy(dataclasses.replace(honest, test=MarginTest(honest.test.epsilon, Fraction(1, 10))), median(True))
 
-    yield _broken("local sensitivity used raw", "exhaustive", raw)
-    yield _broken("beta ignored", "exhaustive", faster)
-    yield _broken("a test that nearly always passes", "exhaustive", untested)
-    yield _broken("a threshold that is too low", "exhaustive", unstable)
-    yield _broken("bins shown too early", "exhaustive", _early_bins)
-    yield _broken("Gaussian bins with 25% less noise", "exhaustive", _quiet_bins)
+    yield _broken("local sensitivity used raw", "exhaustive", raw, "smooth")
+    yield _broken("beta ignored", "exhaustive", faster, "smooth")
+    yield _broken("a test that nearly always passes", "exhaustive", untested, "propose_test")
+    yield _broken("a threshold that is too low", "exhaustive", unstable, "stable")
+    yield _broken("bins shown too early", "exhaustive", _early_bins, "histogram without categories")
+    yield _broken("Gaussian bins with 25% less noise", "exhaustive", _quiet_bins, "histogram without categories")
     whole_rate = functools.partial(width, 8, rate=float(EPSILON))
     yield _broken("the width of an interval drawn at twice its rate", "exhaustive", whole_rate, "inverse")
     yield _broken("a margin without its sign", "exhaustive", unsigned_margin, "inverse")
+    lengths = functools.partial(segment_losses, relative=True)
+    yield _broken("nested quantiles whose segments are as long as their records", "exhaustive", lengths, "inverse")
+    for private in (False, True):
+        fast = functools.partial(population_width, private=private, rate=0.65 * float(WIDE))
+        yield _broken(f"a width for the population at 1.3 times its rate, {private=}", "exhaustive", fast, "inverse")
+    jumps = functools.partial(population_width, private=True, ranks=jumping_ranks)
+    yield _broken("ranks for the population that jump with the number of records", "exhaustive", jumps, "inverse")
 
 
 def _early_bins(effort: Effort) -> Evidence:  # noqa: ARG001

@@ -25,6 +25,7 @@ from dither_lab.audit.described import description_checks
 from dither_lab.audit.fitted_bounds import fitted_bounds_checks
 from dither_lab.audit.joint_medians import joint_median_checks
 from dither_lab.audit.own_cascades import cascade_checks
+from dither_lab.audit.people import people_checks
 from dither_lab.audit.propose_test_release import Mixed, bins_divergence, divergence, plan_law
 from dither_lab.audit.robust_cells import robust_cell_checks
 
@@ -101,6 +102,7 @@ def procedure_checks() -> Iterator[Check]:
         )
     yield from robust_cell_checks()
     yield from fitted_bounds_checks()
+    yield from people_checks()
     yield from description_checks()
     yield from joint_median_checks()
     yield Check(

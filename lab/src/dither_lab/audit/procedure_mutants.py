@@ -16,6 +16,7 @@ from dither_lab.audit.described import in_descriptions
 from dither_lab.audit.fitted_bounds import in_fitted_bounds
 from dither_lab.audit.joint_medians import in_joint_medians
 from dither_lab.audit.own_cascades import in_cascades
+from dither_lab.audit.people import in_people
 from dither_lab.audit.procedure_checks import ordered
 from dither_lab.audit.propose_test_release import divergence, plan_law
 from dither_lab.audit.robust_cells import in_robust_cells
@@ -69,6 +70,7 @@ def in_procedures() -> Iterator[Check]:
     yield from in_cascades()
     yield from in_robust_cells()
     yield from in_fitted_bounds()
+    yield from in_people()
     yield from in_descriptions()
     yield from in_joint_medians()
 

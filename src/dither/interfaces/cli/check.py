@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -12,7 +14,10 @@ from dither.interfaces.cli.options import OF_FILES, CheckOptions, column_option,
 from dither.interfaces.cli.output import console_of, plain_table
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dither.session.session import Session
+    from dither.sources.link_checks import KeyFigures, LinkFigures, PersonFigures
     from dither.sources.types import ColumnType
 
 NOT_PRIVATE = "exact, not private: for the owner alone; nothing was charged"
@@ -37,9 +42,11 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
     with _session(file, options) as session:
         rows, shares = _exact(session)
         types = {name: declared.type_name for name, declared in session.schema.columns.items()}
+        linked = _linked(session) if session.schema.tables else None
     if as_json:
         columns = {name: {"type": types[name], **each} for name, each in shares.items()}
-        click.echo(json.dumps({"rows": rows, "columns": columns, "private": False}))
+        report = {} if linked is None else _plain(linked)
+        click.echo(json.dumps({"rows": rows, "columns": columns, **report, "private": False}))
         return
     table = plain_table(
         ["column", "read as", "missing", "unreadable", "clamped"],
@@ -50,7 +57,68 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         table.add_row(name, types[name], *(f"{share:.2%}" for share in each.values()))
     console = console_of(100)
     console.print(table, markup=False)
-    console.print(f"{rows:,} rows; {NOT_PRIVATE}", markup=False)
+    if linked is not None:
+        _show_links(console, linked, session.schema.rows_per_unit)
+    console.print(f"{rows:,} {'rows' if linked is None else 'people'}; {NOT_PRIVATE}", markup=False)
+
+
+class Linked(TypedDict):
+    """What the owner learns of linked tables."""
+
+    links: list[LinkFigures]
+    keys: list[KeyFigures]
+    people: list[PersonFigures]
+
+
+def _linked(session: Session) -> Linked:
+    """Keys that lead nowhere or repeat, and rows of one person."""
+    from dither.sources.engines.views import ViewEngine
+    from dither.sources.link_checks import key_figures, link_figures, person_figures
+
+    engine = session._source.engine
+    if not isinstance(engine, ViewEngine):
+        raise RuntimeError("linked tables are read by a view")
+    schema = session.schema
+    return {
+        "links": link_figures(schema, engine),
+        "keys": key_figures(schema, engine),
+        "people": person_figures(schema, engine),
+    }
+
+
+def _plain(linked: Linked) -> dict[str, list[dict[str, str | int | None]]]:
+    """The same in plain values for JSON."""
+    parts: dict[str, Sequence[LinkFigures | KeyFigures | PersonFigures]] = {
+        "links": linked["links"],
+        "keys": linked["keys"],
+        "people": linked["people"],
+    }
+    return {name: [dataclasses.asdict(item) for item in each] for name, each in parts.items()}
+
+
+def _show_links(console: Console, linked: Linked, limit: int | str) -> None:
+    links = plain_table(
+        ["link", "rows", "missing", "lead nowhere"], right=("rows", "missing", "lead nowhere"), wrapped="link"
+    )
+    for link in linked["links"]:
+        name = f"{link.table}.{link.column} -> {link.target}"
+        links.add_row(name, f"{link.rows:,}", f"{link.missing:,}", f"{link.orphans:,}")
+    keys = plain_table(
+        ["key", "values that repeat", "of several people"],
+        right=("values that repeat", "of several people"),
+        wrapped="key",
+    )
+    for key in linked["keys"]:
+        keys.add_row(f"{key.table}.{key.column}", f"{key.repeated:,}", "-" if key.shared is None else f"{key.shared:,}")
+    columns = ["rows of one person", "people", "half", "90%", "99%", "most"]
+    columns += [f"more than {limit}"] if isinstance(limit, int) else []
+    people = plain_table(columns, right=tuple(columns[1:]), wrapped="rows of one person")
+    for each in linked["people"]:
+        numbers = (each.people, *each.quantiles, each.most, each.beyond)
+        people.add_row(each.table, *(f"{number:,}" for number in numbers[: len(columns) - 1]))
+    for table in (links, keys, people):
+        console.print(table, markup=False)
+    console.print("rows that lead nowhere count nowhere; a key of several people makes what refers to it part of each")
 
 
 def _session(file: Path, options: CheckOptions) -> Session:
@@ -91,8 +159,11 @@ def _as_stored(stored_type: str, casts_text: bool) -> ColumnType | None:
 def _exact(session: Session) -> tuple[int, dict[str, dict[str, float]]]:
     """The number of rows that are used, and the shares of each column."""
     import dither as dt
+    from dither.sources.linked_tables import names_of_columns
     from dither.sources.states import STATES
 
-    names = list(session.schema.columns)
+    tables = session.schema.tables
+    public = {name for (table, _), name in names_of_columns(tables).items() if tables[table].public}
+    names = [name for name in session.schema.columns if name not in public]
     shares = {name: dict(zip(STATES[1:], dt.inspect.value(dt.Quality(name), session), strict=True)) for name in names}
     return int(dt.inspect.value(dt.Count(), session)), shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 from pathlib import Path
@@ -40,7 +41,8 @@ def ask_file(
     if plot is not None:
         check_picture(plot)
     declares = any(options[name] for name in ("where", "by", "columns", "weights"))
-    declares = declares or any(_is_day(end) for pair in options["bounds"] for end in pair)
+    declares = declares or any(_bound_type(end) != "real" for pair in options["bounds"] for end in pair)
+    declares = declares or bool(_spans_asked(file, question))
     if declares or is_select(question) or len(file_calls(question)) > 1:
         _ask_declared(file, question, options, plot=plot, as_json=as_json)
         return
@@ -51,7 +53,8 @@ def ask_file(
         number("delta", options["delta"]),
         options["mechanism"],
         options["noise"],
-        confidence_of(options["confidence"]),
+        confidence_of(options["confidence"], simultaneous=options["simultaneous"]),
+        options["interval"],
     )
     entry = entry_of(item.query)
     if not item.columns:
@@ -110,34 +113,47 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
     from dither.sql.statement import file_calls
 
     nulls = {} if options["nulls"] is None else dict.fromkeys(stored_types, options["nulls"])
-    columns = declared_columns(options["columns"], stored_types, nulls, options["format_"])
+    asked = [] if is_select(question) else [name for each in file_calls(question) for name in each]
+    folded = {name.lower(): name for name in stored_types}
+    others = [folded.get(name.lower(), name) for name in asked]
+    columns = declared_columns(options["columns"], stored_types, nulls, options["format_"], others)
     if is_select(question) and not columns:
         raise InvalidArgument(
             "column", None, "is missing: declare the columns that SQL names, such as --column pay=real:0:600000"
         )
     written = formats_of(options["format_"], stored_types)
-    asked = [] if is_select(question) else [name for each in file_calls(question) for name in each]
-    folded = {name.lower(): name for name in stored_types}
-    left = [name for query in asked if (name := folded.get(query.lower(), query)) not in columns]
+    left = [name for name in others if name not in columns]
     if not options["bounds"] and left:
         wanted = f"is not declared: pass --column {left[0]}=real:LOWER:UPPER, or --bounds"
         raise InvalidArgument("column", left[0], wanted)
     for place, name in enumerate(dict.fromkeys(left)):
         lower, upper = options["bounds"][min(place, len(options["bounds"]) - 1)]
-        type_name = "date" if _is_day(lower) else "real"
-        payload = ":".join([type_name, lower, upper, *([] if options["step"] is None else [options["step"]])])
+        type_name = "duration" if stored_types.get(name) == "duration" else _bound_type(lower)
+        step = [] if options["step"] is None or type_name == "date" else [options["step"]]
+        payload = ":".join([type_name, lower, upper, *step])
         said = written.get(name, usual_format(written, type_name))
         columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
     return columns
 
 
-def _is_day(text: str) -> bool:
-    """Whether a bound is a date such as 2024-01-31."""
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return "-" in text[1:]
+def _bound_type(text: str) -> str:
+    """The type of column that a bound is of: a date such as 2024-01-31, a moment, or a number."""
+    for type_name, read in (("date", datetime.date.fromisoformat), ("timestamp", datetime.datetime.fromisoformat)):
+        with contextlib.suppress(ValueError):
+            read(text)
+            return type_name if "-" in text[1:] else "real"
+    return "real"
+
+
+def _spans_asked(file: Path, question: str) -> set[str]:
+    """Which columns of a call a Parquet file stores as durations: those are read in seconds."""
+    from dither.sources.files import parquet_durations
+    from dither.sql.statement import file_calls
+
+    if is_select(question) or file.suffix not in (".parquet", ".pq"):
+        return set()
+    spans = {name.lower() for name in parquet_durations(file)}
+    return {name for call in file_calls(question) for name in call if name.lower() in spans}
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:

@@ -69,11 +69,39 @@ def verify(place: str, head: str | None, *, as_json: bool) -> None:
 @_place
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the screen.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of one line per entry.")
-def export(place: str, out: Path | None, *, as_json: bool) -> None:
-    """Write all entries with their hashes, one JSON object per line."""
+@click.option("--registry", is_flag=True, help="An entry for a public registry of deployments, for each dataset.")
+@click.option("--dataset", default=None, help="With --registry: this dataset alone.")
+@click.option("--schema", type=click.Path(path_type=Path), help="With --registry: the schema file of the dataset.")
+@click.option(
+    "--detail", multiple=True, metavar="NAME=TEXT", help="With --registry: curator, intended_use, rationale, ... of it."
+)
+def export(
+    place: str,
+    out: Path | None,
+    *,
+    as_json: bool,
+    registry: bool,
+    dataset: str | None,
+    schema: Path | None,
+    detail: tuple[str, ...],
+) -> None:
+    """Write all entries with their hashes, one JSON object per line.
+
+    --registry writes what is disclosed about a deployment instead: privacy unit and relation, parameters, accounting,
+    mechanisms, and what you state about it (docs/ledger.md).
+
+    \b
+    dither ledger export payroll.ledger --registry --schema payroll.toml --detail curator='City of Springfield'
+    """
     with _opened(place) as book:
-        entries = list(book.export())
-    lines = [json.dumps({"entries": entries})] if as_json else [json.dumps(entry) for entry in entries]
+        if registry:
+            lines = [_disclosed(book, dataset, schema, detail)]
+        else:
+            for name, given in (("dataset", dataset), ("schema", schema), ("detail", detail)):
+                if given:
+                    raise InvalidArgument(name, str(given), "is for --registry: leave it out, or pass --registry")
+            entries = list(book.export())
+            lines = [json.dumps({"entries": entries})] if as_json else [json.dumps(entry) for entry in entries]
     try:
         with click.open_file("-" if out is None else str(out), "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
@@ -100,6 +128,30 @@ def backup(place: str, copy: Path, *, as_json: bool) -> None:
     if not report.ok:
         click.secho(f"damaged: {report.problem}", fg="red", err=True)
         sys.exit(1)
+
+
+def _disclosed(book: Ledger, dataset: str | None, schema: Path | None, detail: tuple[str, ...]) -> str:
+    """Entries for a registry, as one JSON document."""
+    from dither.interfaces.disclosure import registry_entry
+    from dither.sources.schema_file import load_schema
+
+    declared = None if schema is None else load_schema(schema)
+    wanted = dataset if dataset is not None or declared is None else declared.name
+    stated = dict(_detail(item) for item in detail)
+    names = [item.name for item in book.datasets()]
+    if wanted is not None and wanted not in names:
+        raise InvalidArgument("dataset", wanted, f"must be a dataset of the ledger: {', '.join(names)}")
+    chosen = names if wanted is None else [wanted]
+    return json.dumps({"deployments": [registry_entry(book, name, declared, stated) for name in chosen]}, indent=2)
+
+
+def _detail(text: str) -> tuple[str, str]:
+    from dither.interfaces.disclosure import DETAILS
+
+    name, equals, stated = text.partition("=")
+    if not equals or name not in DETAILS:
+        raise InvalidArgument("detail", text, f"must be NAME=TEXT, NAME one of {', '.join(DETAILS)}")
+    return name, stated
 
 
 def _opened(place: str, *, check: bool = True) -> Ledger:

@@ -18,6 +18,7 @@ from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import (
     AskCommandOptions,
     column_option,
+    interval_option,
     layout_options,
     mechanism_option,
     noise_option,
@@ -124,6 +125,8 @@ class _AskCommand(click.Command):
 @click.option(
     "--confidence", default="0.95", help='Of the interval; "none" spends all on the answer.', show_default=True
 )
+@interval_option
+@click.option("--simultaneous", is_flag=True, help="All intervals (of groups, bins, questions) hold at once.")
 @click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
 @click.option("--nulls", default=None, help='Missing values: "lower", "upper", a number, or "drop".')
 @column_option

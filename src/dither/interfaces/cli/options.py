@@ -16,9 +16,10 @@ import click
 from dither.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from dither.privacy import Simultaneous
     from dither.quotes.priors import Prior
     from dither.sources.lines import TextLayout
-    from dither.typing import AggregatorName, MechanismName, NoiseName, SamplingName
+    from dither.typing import AggregatorName, IntervalName, MechanismName, NoiseName, SamplingName
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,6 +63,8 @@ class AskCommandOptions(Selecting, LayoutOptions):
     mechanism: MechanismName
     noise: NoiseName
     confidence: str
+    interval: IntervalName
+    simultaneous: bool
     step: str | None
     nulls: str | None
     weights: str | None
@@ -82,6 +85,8 @@ class QuoteCommandOptions(Selecting):
     mechanism: MechanismName
     noise: NoiseName
     confidence: str
+    interval: IntervalName
+    simultaneous: bool
     server: str | None
     ledger: str | None
     again: bool
@@ -95,7 +100,8 @@ class QuoteArguments(TypedDict):
     rows: int | None
     mechanism: MechanismName
     noise: NoiseName
-    confidence: Decimal | None
+    confidence: Decimal | Simultaneous | None
+    interval: IntervalName
 
 
 class LossArguments(TypedDict):
@@ -103,7 +109,8 @@ class LossArguments(TypedDict):
 
     epsilon: Decimal
     delta: Decimal
-    confidence: Decimal | None
+    confidence: Decimal | Simultaneous | None
+    interval: IntervalName
 
 
 class StatementArguments(LossArguments):
@@ -121,6 +128,7 @@ class CommonOptions(TypedDict):
     epsilon: str
     delta: str
     confidence: str
+    interval: IntervalName
     columns: str | None
     blocks: int | None
     ledger: str | None
@@ -158,9 +166,13 @@ class RegisterFlags(LayoutOptions):
     priors: tuple[str, ...]
     rows: str | None
     unit: str | None
-    rows_per_unit: int | None
+    rows_per_unit: str | None
     epsilon: str | None
     delta: str | None
+    person: str | None
+    keys: tuple[str, ...]
+    links: tuple[str, ...]
+    public: tuple[str, ...]
 
 
 def refuse(
@@ -213,6 +225,17 @@ def layout_of(options: TextOptions) -> TextLayout:
 
     delimiter = {"tab": "\t", "\\t": "\t"}.get(options["delimiter"] or "", options["delimiter"])
     return TextLayout(delimiter, options["skip_lines"] or 0, options["encoding"] or "utf-8")
+
+
+def interval_option(command: Callable[P, R]) -> Callable[P, R]:
+    """What the interval covers."""
+    return click.option(
+        "--interval",
+        type=click.Choice(["sample", "population"]),
+        default="sample",
+        show_default=True,
+        help="What the interval covers: the statistic of the records, or of the population that they are a sample of.",
+    )(command)
 
 
 def mechanism_option(command: Callable[P, R]) -> Callable[P, R]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from dither.privacy import Simultaneous
     from dither.release import Release
 
 
@@ -44,9 +45,15 @@ def number(argument: str, text: str) -> Decimal:
     return value
 
 
-def confidence_of(text: str) -> Decimal | None:
-    """The confidence of an interval, or None where somebody typed "none"."""
-    return None if text.lower() == "none" else number("confidence", text)
+def confidence_of(text: str, *, simultaneous: bool = False) -> Decimal | Simultaneous | None:
+    """The confidence of an interval, or of all of them at once; None where somebody typed "none"."""
+    if text.lower() == "none":
+        return None
+    if not simultaneous:
+        return number("confidence", text)
+    from dither.privacy import Simultaneous
+
+    return Simultaneous(number("confidence", text))
 
 
 NARROW = 100
@@ -63,15 +70,17 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
-    from dither.release import derived_text, formatted, readings
+    from dither.release import covered_text, derived_text, formatted, readings, table_notes
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
     levels = {release.confidence for release in releases if release.interval is not None}
     level = next(iter(levels)) if len(levels) == 1 else None
+    covered = {covered_text(release.interval_of) for release in releases if release.interval is not None}
+    about = next(iter(covered)) if len(covered) == 1 else None
     pure = not any(release.loss.delta for release in releases)
     console = console_of(120 + 12 * len(keys))
     wide = console.width >= NARROW
-    headings = [*keys, "question", "answer", "interval" if level is None else f"{level:.0%} interval"]
+    headings = [*keys, "question", "answer", f"{'' if level is None else f'{level:.0%} '}interval{about or ''}"]
     headings += ["epsilon" if pure else "loss", *(["mechanism"] if wide else [])]
     table = plain_table(headings, right=("answer", "epsilon"), wrapped="question")
     named = list(zip(labels or [r.query for r in releases], releases, strict=True))
@@ -82,7 +91,9 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *loss)
         for name, value, ends in rows:
-            payload = "" if level is not None else f" ({release.confidence:.0%})"
+            words = "" if level is not None else f"{release.confidence:.0%}"
+            words += "" if about is not None else covered_text(release.interval_of)
+            payload = f" ({words.strip()})" if words else ""
             interval = "-" if ends is None else f"{formatted(ends[0])} .. {formatted(ends[1])}{payload}"
             answer = "refused" if value is None else formatted(value)
             if len(rows) > 1:
@@ -99,31 +110,18 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         console.print(f"[dim]mechanism: {names}[/dim]")
     for refused, reason in dict.fromkeys((release.refused, release.reason) for release in releases if release.reason):
         console.print(f"[dim]{'refused: ' if refused else ''}{escape(reason)}[/dim]")
-    for bounds in dict.fromkeys(release.clamped_to for release in releases if release.clamped_to is not None):
+    limits = [bounds for release in releases for bounds in (release.clamped_to, release.person_limit)]
+    for bounds in dict.fromkeys(bounds for bounds in limits if bounds is not None):
         console.print(f"[dim]{escape(str(bounds))}[/dim]")
     for entry in dict.fromkeys(release.derived_from for release in releases if release.derived_from is not None):
         console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
-    if len({str(release.group) for release in releases if release.group}) > 1:
-        together = "the privacy loss of a question covers all of its groups together"
-        console.print(f"[dim]{together}; rows with another value are in none[/dim]")
-    _say_one_by_one(console, releases, level)
+    for note in table_notes(releases):
+        console.print(f"[dim]{escape(note)}[/dim]")
     notes = readings(releases)
     if any(release.clamped is not None for release in releases):
         notes.append("quality(column) says how many are")
     if notes:
         console.print(f"[dim]{escape('; '.join(notes))}[/dim]")
-
-
-def _say_one_by_one(console: Console, releases: Sequence[Release], level: float | None) -> None:
-    """Where there are several intervals: that each holds by itself, and what to ask for to have all of them at once."""
-    grouped = [release for release in releases if release.group and release.interval is not None]
-    if len(grouped) < 2 or level is None or not 0 < level < 1:
-        return
-    together = 1 - (1 - level) / len(grouped)
-    console.print(
-        f"[dim]each interval holds by itself with {level:.0%}: of {len(grouped)} some may miss; "
-        f"with --confidence {together:.6g} all hold at once with {level:.0%}[/dim]"
-    )
 
 
 def _least_width(console: Console, table: Table, labels: list[str], releases: Sequence[Release]) -> int:

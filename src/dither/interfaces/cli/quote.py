@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Unpack, cast
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import QuoteArguments, QuoteCommandOptions, mechanism_option, noise_option, refuse
+from dither.interfaces.cli.options import (
+    QuoteArguments,
+    QuoteCommandOptions,
+    interval_option,
+    mechanism_option,
+    noise_option,
+    refuse,
+)
 from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
 
 if TYPE_CHECKING:
@@ -20,6 +27,10 @@ if TYPE_CHECKING:
     from dither.sources.graph_schema import GraphSchema
     from dither.sources.schema import Schema
     from dither.sql.statement import Statement
+    from dither.typing import ErrorName
+
+_ERRORS: dict[str, ErrorName] = {"expected": "expected_error", "bound": "bound", "typical": "typical_error"}
+"""What --target-error may be about."""
 
 
 @click.command()
@@ -30,9 +41,9 @@ if TYPE_CHECKING:
 @click.option(
     "--of",
     default="expected",
-    type=click.Choice(["expected", "bound"]),
+    type=click.Choice(list(_ERRORS)),
     show_default=True,
-    help="What --target-error is about: the expected error, or its bound at --confidence.",
+    help="What --target-error is about: the expected error, its bound at --confidence, or the typical error.",
 )
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @click.option(
@@ -51,6 +62,8 @@ if TYPE_CHECKING:
 @mechanism_option
 @noise_option
 @click.option("--confidence", default="0.95", help='Of the interval; "none" for an answer without.', show_default=True)
+@interval_option
+@click.option("--simultaneous", is_flag=True, help="All intervals (of groups, bins, questions) hold at once.")
 @click.option("--ledger", default=None, help="Where charges are kept; by default beside the schema.")
 @click.option("--again", is_flag=True, help="Quote a new answer, also where a stored histogram answers for free.")
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
@@ -59,8 +72,9 @@ if TYPE_CHECKING:
 def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCommandOptions]) -> None:
     """Privacy loss, mechanism and error of QUESTION for the schema FILE, before it is asked; reads and charges nothing.
 
-    QUESTION is SQL, or the list of a SELECT.  Without a prior errors are upper bounds for all data, usually far above
-    what happens; with one they are estimates for records that are as the prior says.
+    QUESTION is SQL, or the list of a SELECT.  Without a prior the typical error is a range over standard shapes within
+    the bounds, and the others are upper bounds for all data, usually far above what happens; with one all are estimates
+    for records that are as the prior says.
 
     \b
     dither quote payroll.toml 'median(total_pay)' --epsilon 0.5 --prior lognormal:70000:0.8
@@ -83,7 +97,8 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
         "rows": options["rows"],
         "mechanism": options["mechanism"],
         "noise": options["noise"],
-        "confidence": confidence_of(options["confidence"]),
+        "confidence": confidence_of(options["confidence"], simultaneous=options["simultaneous"]),
+        "interval": options["interval"],
     }
     if (options["epsilon"] is None) == (options["target_error"] is None):
         raise InvalidArgument("epsilon", options["epsilon"], "pass either --epsilon or --target-error")
@@ -110,7 +125,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
             statement.items[0].query,
             schema,
             target_error=number("target_error", options["target_error"] or ""),
-            of="bound" if options["of"] == "bound" else "expected_error",
+            of=_ERRORS[options["of"]],
             delta=delta,
             where=statement.where,
             by=list(statement.by) or None,
@@ -181,6 +196,7 @@ def _of_graph(
         mechanism=asked["mechanism"],
         noise=asked["noise"],
         confidence=asked["confidence"],
+        interval=asked["interval"],
         prior=cast("GraphPrior | None", prior),  # one of columns is refused
     )
 
@@ -199,26 +215,30 @@ def _show(quotes: Quotes) -> None:
     """A table of quotes, and in words what their errors are."""
     from rich.markup import escape
 
-    from dither.quotes.quote import FLOOR
+    from dither.quotes.quote import FLOOR, SHAPES
     from dither.release import formatted
 
     levels = {item.confidence for item in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"
-    headings = ["question", "epsilon", "expected error", level, "interval ±", "mechanism"]
-    table = plain_table(headings, right=tuple(headings[1:5]), wrapped="question")
+    typical = any(item.typical_error is not None for item in quotes)
+    headings = ["question", "epsilon", *(["typical error"] if typical else [])]
+    headings += ["worst expected" if typical else "expected error", level, "interval ±", "mechanism"]
+    table = plain_table(headings, right=tuple(headings[1:-1]), wrapped="question")
     for item in quotes:
         loss = f"{item.loss.epsilon:.6g}" if not item.loss.delta else f"{item.loss.epsilon:.6g}, {item.loss.delta:.3g}"
+        usual = [item.typical_text or "-"] if typical else []
         figures = (item.expected_error, item.bound, item.half_width)
         if not isinstance(item.expected_error, tuple):
-            table.add_row(escape(item.query), loss, *map(_formatted, figures), item.mechanism)
+            table.add_row(escape(item.query), loss, *usual, *map(_formatted, figures), item.mechanism)
             continue
-        table.add_row(escape(item.query), loss, "", "", "", item.mechanism)
+        table.add_row(escape(item.query), loss, *usual, "", "", "", item.mechanism)
         several = [each if isinstance(each, tuple) else (None,) * len(item.expected_error) for each in figures]
         for label, *each in zip(item.labels or (), *several, strict=True):
-            table.add_row(f"  {escape(label)}", "", *map(_formatted, each), "")
+            table.add_row(f"  {escape(label)}", "", *("" for _ in usual), *map(_formatted, each), "")
     console = console_of(120)
     console.print(table)
     notes = [f"{formatted(item.groups)} groups: an answer for each" for item in quotes if (item.groups or 0) > 1]
+    notes += [f"typical error: {SHAPES}"] if typical else []
     notes += [note for item in quotes for note in (f"errors: {item.meaning}", *item.assumptions)]
     notes += [f"floor of {item.query}: {_formatted(item.floor)}; {FLOOR}" for item in quotes if item.floor is not None]
     for note in dict.fromkeys(notes):

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import RegisterFlags, column_option, layout_of, layout_options
+from dither.interfaces.cli.options import RegisterFlags, column_option, layout_of, layout_options, refuse
 from dither.interfaces.cli.output import number
+from dither.interfaces.cli.register_tables import register_tables
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -32,9 +33,16 @@ WHY = (
     "Bounds are never read off the data: a maximum is one person's record, and it would stand in public for ever. "
     "Declare a range that you would have named before seeing any record; values outside are clamped."
 )
-_USUAL = {"whole": "integer", "real": "real", "decimal": "decimal", "boolean": "boolean", "date": "date"}
+_USUAL = {"whole": "integer", "real": "real", "decimal": "decimal", "boolean": "boolean"} | {
+    "date": "date",
+    "timestamp": "timestamp",
+    "duration": "duration",
+}
+_END = r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?)"
+_MOMENTS = re.compile(rf"timestamp:{_END}:{_END}(?::([0-9]{{1,9}}))?")
 _FORM = (
-    "must be written NAME=TYPE:LOWER:UPPER[:STEP] for real, integer and decimal, NAME=date:FIRST:LAST, NAME=boolean, "
+    "must be written NAME=TYPE:LOWER:UPPER[:STEP] for real, integer, decimal and duration (in seconds), "
+    "NAME=date:FIRST:LAST, NAME=timestamp:FIRST:LAST[:SECONDS], NAME=boolean, "
     "or NAME=category:VALUE:VALUE... (or NAME=category)"
 )
 
@@ -53,7 +61,7 @@ class Draft:
     priors: dict[str, dict[str, str | Decimal]] = field(default_factory=dict)
     rows: int | str = "private"
     unit: str | None = None
-    rows_per_unit: int = 1
+    rows_per_unit: int | str = 1
     epsilon: Any = None  # a decimal, as it was typed: a budget means what it prints
     delta: Any = None  # likewise
 
@@ -83,7 +91,7 @@ class Draft:
         of_rows = "public number of rows" if self.unit is None else "public number of rows, not of people"
         lines += [f'rows = {written(self.rows)}  # {of_rows}, or "private"']
         if self.unit is not None:
-            lines += [f"unit = {written(self.unit)}", f"rows_per_unit = {self.rows_per_unit}"]
+            lines += [f"unit = {written(self.unit)}", f"rows_per_unit = {written(self.rows_per_unit)}"]
         lines += ["", "[budget]"]
         lines += [
             "# epsilon = 1.0  # what may be spent in all" if self.epsilon is None else f"epsilon = {self.epsilon}"
@@ -98,7 +106,7 @@ class Draft:
             lines += [f"{key} = {written(item)}" for key, item in prior.items()]
         left = self.undeclared
         if left:
-            lines += ["", *(f"# {line}" for line in _wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
+            lines += ["", *(f"# {line}" for line in wrapped(WHY)), "# Columns that are not declared cannot be asked:"]
         for column in left:
             lines += ["", f"# [columns.{written_key(column)}]  # stored as {self.stored_types[column]}"]
             lines += [f"# {line}" for line in _template(self.stored_types[column])]
@@ -106,7 +114,7 @@ class Draft:
 
 
 @click.command()
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The schema file to write (.toml).")
 @column_option
 @layout_options
@@ -120,24 +128,33 @@ class Draft:
 )
 @click.option("--rows", default=None, metavar="N|private|count", help="Rows, if public; count counts them.")
 @click.option("--unit", default=None, metavar="COLUMN", help="The column that tells people apart.")
-@click.option("--rows-per-unit", type=int, default=None, help="How many rows of one person are used.")
+@click.option(
+    "--rows-per-unit",
+    default=None,
+    metavar="N|private",
+    help="How many rows of one person are used; private: each answer finds a limit.",
+)
 @click.option("--epsilon", default=None, help="What may be spent in all.")
 @click.option("--delta", default=None, help="Delta of the budget.")
 @click.option("--name", default=None, help="Name of the dataset; by default that of the schema file.")
-@click.option("--table", default=None, help="The table of a database.")
+@click.option("--table", "tables", multiple=True, help="The table of a database; several are linked tables.")
+@click.option("--person", default=None, metavar="TABLE", help="Of several tables: the one with a row for each person.")
+@click.option("--key", "keys", multiple=True, metavar="TABLE=COLUMN", help="What other tables refer to; repeatable.")
+@click.option("--link", "links", multiple=True, metavar="TABLE.COLUMN=TABLE", help="A foreign key; repeatable.")
+@click.option("--public", multiple=True, metavar="TABLE", help="A table that anybody may know; repeatable.")
 @click.option("--engine", default=None, help="Its name, such as duckdb or postgres; by default guessed from DATA.")
 @click.option("--interactive/--no-interactive", default=None, help="Ask for what is missing; by default on a terminal.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def register(
-    data: str,
+    data: tuple[str, ...],
     out: Path,
     *,
     force: bool,
     interactive: bool | None,
     as_json: bool,
     name: str | None,
-    table: str | None,
+    tables: tuple[str, ...],
     engine: str | None,
     **flags: Unpack[RegisterFlags],
 ) -> None:
@@ -150,11 +167,25 @@ def register(
     dither register pay.parquet -o payroll.toml
     dither register pay.csv -o payroll.toml --column total_pay=real:0:600000 --column year=integer:2010:2020 \\
         --column job=category:clerk:nurse --rows private --epsilon 1
+
+    Several files, or several --table of one database, are tables that are linked by keys:
+
+    \b
+    dither register people.csv visits.csv -o clinic.toml --person people --key people=id \\
+        --link visits.patient=people --column visits.cost=real:0:1000 --rows-per-unit 10 --epsilon 1
     """
+    from dither.sources.engines.engine import STORED_TYPES
     from dither.sources.engines.factory import check, engine_of
 
     _check_place(out, force)
-    source = _source(data, out)
+    if len(data) > 1 or len(tables) > 1:
+        linked = _tables(data, tables, out)
+        templates = {stored: _template(stored) for stored in STORED_TYPES}
+        text = register_tables(linked, out, name=name, engine=engine, as_json=as_json, flags=flags, template=templates)
+        _write(out, text, force)
+        return
+    refuse(flags, ("person", "keys", "links", "public"), "is for several tables: name all of their files")
+    source, table = _source(data[0], out), next(iter(tables), None)
     layout = layout_of(flags)
     opened = engine_of(source, table=table, engine=engine, folder=str(out.absolute().parent), layout=layout)
     draft = Draft(source, opened.stored_types(), name or out.stem, table, engine, layout.options)
@@ -175,6 +206,15 @@ def register(
     opened.close()
     _write(out, text, force)
     _report(draft, out, as_json)
+
+
+def _tables(data: Sequence[str], tables: Sequence[str], out: Path) -> list[tuple[str, str, str | None]]:
+    """The name, the source and the table of each of several linked tables."""
+    if len(data) == 1:
+        return [(item.rpartition(".")[2], _source(data[0], out), item) for item in tables]
+    if tables:
+        raise InvalidArgument("table", list(tables), "is for one database: name it once, and --table for each table")
+    return [(Path(item).name.partition(".")[0], _source(item, out), None) for item in data]
 
 
 def _check_place(out: Path, force: bool) -> None:
@@ -205,9 +245,16 @@ def _source(data: str, out: Path) -> str:
 
 
 def declared_columns(
-    specs: Sequence[str], stored_types: Mapping[str, str], nulls: dict[str, str], formats: Sequence[str]
+    specs: Sequence[str],
+    stored_types: Mapping[str, str],
+    nulls: dict[str, str],
+    formats: Sequence[str],
+    others: Collection[str] = (),
 ) -> dict[str, ColumnType]:
-    """The columns that flags declare; a format without a name is that of all numbers, or of all dates."""
+    """The columns that flags declare; a format without a name is that of all numbers, or of all dates.
+
+    others: columns that are declared in another way, which may have a format too.
+    """
     written = formats_of(formats, stored_types)
     results = {}
     for spec in specs:
@@ -215,7 +262,7 @@ def declared_columns(
         usual = usual_format(written, payload.partition(":")[0])
         results[name] = column_type(payload, spec, nulls.pop(name, None), written.pop(name, usual))
     for name in written:
-        if name not in ("", "%"):
+        if name not in ("", "%") and name not in others:
             raise InvalidArgument("format", name, "must be a column that is declared with --column")
     return results
 
@@ -232,7 +279,9 @@ def formats_of(formats: Sequence[str], stored_types: Mapping[str, str]) -> dict[
 
 def usual_format(written: Mapping[str, str], type_name: str) -> str | None:
     """The format of all columns of a type."""
-    return written.get("%" if type_name == "date" else "") if type_name not in ("boolean", "category") else None
+    if type_name in ("date", "timestamp"):
+        return written.get("%")
+    return written.get("") if type_name in ("real", "integer", "decimal") else None
 
 
 def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
@@ -250,7 +299,7 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     if flags["unit"] is not None:
         _check_unit(flags["unit"], draft)
         draft.unit = flags["unit"]
-        draft.rows_per_unit = flags["rows_per_unit"] or 1
+        draft.rows_per_unit = _rows_per_unit(flags["rows_per_unit"] or "1")
     elif flags["rows_per_unit"] is not None:
         raise InvalidArgument(
             "rows_per_unit", flags["rows_per_unit"], "is for --unit: pass --unit too, or leave it out"
@@ -300,6 +349,8 @@ def column_type(payload: str, spec: str, nulls: str | None = None, written: str 
 
     types: Mapping[str, Callable[..., ColumnType]] = TYPES
     type_name, *rest = payload.split(":")
+    if (ends := _MOMENTS.fullmatch(payload)) is not None:
+        type_name, rest = "timestamp", [item for item in ends.groups() if item is not None]
     if type_name not in types:
         raise InvalidArgument("column", spec, _FORM)
     options: dict[str, str | bool | Decimal] = {}
@@ -308,7 +359,7 @@ def column_type(payload: str, spec: str, nulls: str | None = None, written: str 
             raise InvalidArgument("format", written, f"is for numbers and dates, not for {type_name}: leave it out")
         options["format"] = written
     if nulls is not None and type_name != "category":
-        plain = nulls in ("lower", "upper", "drop") or type_name == "date"
+        plain = nulls in ("lower", "upper", "drop") or type_name in ("date", "timestamp")
         options["nulls"] = nulls if plain else _truth(nulls) if type_name == "boolean" else number("nulls", nulls)
     if type_name == "category":
         return types[type_name](rest or None)
@@ -316,7 +367,9 @@ def column_type(payload: str, spec: str, nulls: str | None = None, written: str 
         return types[type_name](**options)
     if type_name == "date" and len(rest) == 2:
         return types[type_name](*rest, **options)
-    if type_name in ("real", "integer", "decimal") and len(rest) in (2, 3):
+    if type_name == "timestamp" and len(rest) in (2, 3):
+        return types[type_name](*rest[:2], **({"step": int(rest[2])} if len(rest) > 2 else {}), **options)
+    if type_name in ("real", "integer", "decimal", "duration") and len(rest) in (2, 3):
         numbers = [number(f"column {spec}", item) for item in rest]
         return types[type_name](*numbers[:2], **({"step": numbers[2]} if len(numbers) > 2 else {}), **options)
     raise InvalidArgument("column", spec, _FORM)
@@ -399,12 +452,23 @@ def _ask_column(draft: Draft, name: str, stored_type: str) -> None:
         draft.columns[name] = column_type(payload, f"{name}={payload}")
 
 
+def _rows_per_unit(text: str) -> int | str:
+    """A number of rows, or "private"."""
+    from dither.privacy import PRIVATE
+
+    if text == PRIVATE:
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidArgument("rows_per_unit", text, "must be a whole number of at least 1, or private")
+    return int(text)
+
+
 def _ask_unit(draft: Draft) -> None:
     unit = click.prompt("Column that tells people apart (empty: every row is a person)", default="", show_default=False)
     if unit:
         _check_unit(unit, draft)
-        rows = click.prompt("  most rows of one person that are used", type=click.IntRange(1))
-        draft.unit, draft.rows_per_unit = unit, rows
+        rows = click.prompt("  most rows of one person that are used, or private to have a limit found")
+        draft.unit, draft.rows_per_unit = unit, _rows_per_unit(rows)
 
 
 def _ask_rows(draft: Draft, engine: Engine) -> None:
@@ -431,8 +495,16 @@ def _ask_budget(draft: Draft) -> None:
 # --- what is shown -------------------------------------------------------------------------------------
 
 
+def _is_text_file(source: str) -> bool:
+    """Whether a source is a text file, whose columns are all texts."""
+    from dither.sources.lines import DELIMITERS, inner_suffix
+
+    return inner_suffix(Path(source)) in DELIMITERS
+
+
 def _list_columns(draft: Draft) -> None:
-    click.echo(f"{len(draft.stored_types)} columns (a CSV stores texts; its first line names them):")
+    texts = " (a CSV stores texts; its first line names them)" if _is_text_file(draft.source) else ""
+    click.echo(f"{len(draft.stored_types)} columns{texts}:")
     width = max(map(len, draft.stored_types), default=0)
     for name, stored_type in draft.stored_types.items():
         declared = draft.columns.get(name)
@@ -477,18 +549,20 @@ def _quoted(name: str) -> str:
 
 def _template(stored_type: str) -> list[str]:
     if stored_type == "text":
-        types = "real, integer, decimal or date with bounds, or boolean"
+        types = "real, integer, decimal, date, timestamp or duration with bounds, or boolean"
         return [f'type = "category"  # or {types}', 'values = ["...", "..."]']
     usual = _USUAL.get(stored_type, "category")
     more: dict[str, list[str]] = {
         "boolean": [],
         "category": ['values = ["...", "..."]'],
         "date": ["bounds = [FIRST, LAST]"],
+        "timestamp": ["bounds = [FIRST, LAST]"],
     }
     return [f'type = "{usual}"', *more.get(usual, ["bounds = [LOWER, UPPER]"])]
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> list[str]:
+    """A text in lines."""
     import textwrap
 
     return textwrap.wrap(text, 100)

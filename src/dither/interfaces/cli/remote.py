@@ -71,6 +71,7 @@ def quoted_by_server(
         mechanism=asked["mechanism"],
         noise=asked["noise"],
         confidence=asked["confidence"],
+        interval=asked["interval"],
     )
 
 

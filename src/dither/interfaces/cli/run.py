@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import CommonOptions, LossArguments, RunOptions
+from dither.interfaces.cli.options import CommonOptions, LossArguments, RunOptions, interval_option
 from dither.interfaces.cli.output import needs_schema, number, show
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
     """Options of every question to a registered dataset."""
-    options = [
+    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
         click.option("--epsilon", required=True, help="Total privacy loss, intervals included."),
         click.option("--delta", default="0", show_default=True, help="Total delta."),
         click.option(
@@ -35,6 +35,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help='Of the intervals; "none" spends all on the answer.',
         ),
+        interval_option,
         click.option("--columns", default=None, metavar="A,B", help="Columns to use; all declared ones by default."),
         click.option("--blocks", type=int, default=None, help="How many blocks; by default from a public rule."),
         click.option("--ledger", default=None, help="Where charges are kept; by default beside the schema."),
@@ -127,15 +128,13 @@ def run(
         executor=_executor(options["executor"]),
         default=_default(options["default"], options["space"]),
         progress=None if as_json or dry_run or not sys.stderr.isatty() else _show_progress,
-        settings=_settings(options),
+        settings={**_settings(options), "example": None} if untried and not dry_run else _settings(options),
     )
     with dt.open(needs_schema(file), ledger=options["ledger"]) as session:
         _needs_table(session)
         asked = _asked(options)
-        if dry_run or not untried:
-            payload = _tried(session.plan(query, where=options["where"], **asked))
         if dry_run:
-            _show_plan(payload, as_json=as_json)
+            _show_plan(_tried(session.plan(query, where=options["where"], **asked)), as_json=as_json)
             return
         release = session.ask(query, where=options["where"], again=options["again"], **asked)
         _show(session, release, as_json=as_json)
@@ -170,6 +169,7 @@ def _asked(options: CommonOptions) -> LossArguments:
         "epsilon": number("epsilon", options["epsilon"]),
         "delta": number("delta", options["delta"]),
         "confidence": None if confidence.lower() == "none" else number("confidence", confidence),
+        "interval": options["interval"],
     }
 
 
@@ -253,14 +253,8 @@ def _show_progress(done: int, planned: int) -> None:
 
 def _tried(plan: Any) -> dict[str, str | int | float]:  # the plan of a program, which knows its schema
     """What will be run, after the program has run on rows made up from the schema; what is wrong with it is said."""
-    import dataclasses
-
-    from dither.queries.tables import made_up_rows
-
-    example = made_up_rows(plan.schema, plan.query.columns)
-    tried = dataclasses.replace(plan.query, settings={**plan.query.settings, "example": example})
-    with tried.isolated(tables=True) as executor:
-        seconds = executor.schedule(plan.inner.blocks).seconds
+    with plan.inner.tried.isolated(tables=True) as executor:
+        seconds = executor.schedule(plan.inner.runs).seconds
     return {
         "question": plan.label,
         "blocks": plan.inner.blocks,

@@ -65,6 +65,7 @@ def answered_by(session: Session, question: str, options: AskCommandOptions) -> 
             mechanism=asked["mechanism"],
             noise=asked["noise"],
             confidence=asked["confidence"],
+            interval=asked["interval"],
         )
         answered = session._answer_statement(statement, plans, again=asked["again"])
     for item in noted:
@@ -106,7 +107,8 @@ def asked_of(options: AskCommandOptions) -> StatementArguments:
         "weights": weights_of(options["weights"]),
         "mechanism": options["mechanism"],
         "noise": options["noise"],
-        "confidence": confidence_of(options["confidence"]),
+        "confidence": confidence_of(options["confidence"], simultaneous=options["simultaneous"]),
+        "interval": options["interval"],
         "again": options["again"],
     }
 

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,15 +15,18 @@ from dither.interfaces.http.telemetry import log
 from dither.interfaces.http.worker_sessions import session_in
 from dither.interfaces.http.workers import DatasetWorker, Workers, WorkerSource
 from dither.ledger import Ledger
+from dither.plain import Given
 from dither.quotes.priors import declared_prior
 from dither.session.graphs import GraphSession
 from dither.session.session import Session
 from dither.sources.engines.factory import ENGINES, guessed
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
-from dither.sources.schema_file import read_schema, schema_text
+from dither.sources.schema_file import VERSION, read_schema, schema_text, written
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
+MOST_FILES = 1_000
+"""Files that are listed."""
 PASSWORDS = "DITHER_SOURCE_"
 """Sources may name environment variables that begin so, and no others."""
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
@@ -59,6 +62,10 @@ class Dataset:
             opened._on_changed_source = lambda message: log("source changed", dataset=self.name, detail=message)
             self._session = opened
         return self._session
+
+    def stored_types(self) -> dict[str, str]:
+        """For owners: the columns that the source has, whatever is declared."""
+        return self._worker.stored_types()
 
     def source_has_changed(self) -> bool | None:
         """For owners: whether stored answers are of an earlier state of the source; None if that is not known."""
@@ -154,6 +161,42 @@ class Catalog:
                 built.close()
         return self.dataset(name)
 
+    def files(self) -> tuple[list[str], bool]:
+        """For owners: the files that schemas may name, and whether these are all.
+
+        Those of the data folder by their paths in it, others whole; hidden ones and links that lead elsewhere are
+        left out.
+        """
+        results: list[str] = []
+        for place, root in enumerate(self._roots):
+            for folder, folders, files in os.walk(root):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                for name in sorted(files):
+                    file = Path(folder) / name
+                    if name.startswith(".") or not self._is_below(file.resolve()):
+                        continue
+                    if len(results) == MOST_FILES:
+                        return results, False
+                    results.append(str(file if place else file.relative_to(root)))
+        return results, True
+
+    def stored_types(self, place: Mapping[str, Given]) -> dict[str, str]:
+        """For owners: the columns of a source that is not declared yet, with the types that they are stored in.
+
+        place: what stands in the section [dataset] of its schema.
+        """
+        lines = [f"{key} = {written(item)}" for key, item in place.items() if isinstance(item, str | int)]
+        # A schema declares at least one column; this one is never looked for.
+        text = "\n".join([f"version = {VERSION}", "[dataset]", *lines, "[columns.undeclared]", 'type = "boolean"', ""])
+        draft = self._build("undeclared", text, "source")
+        try:
+            return draft.stored_types()
+        finally:
+            draft.close()
+
+    def _is_below(self, file: Path) -> bool:
+        return any(file.is_relative_to(root) for root in self._roots)
+
     def _adopt(self, name: str, built: Dataset) -> None:
         """Keep a new dataset with its worker, unless the same schema was known before."""
         status = self._file(name).stat()
@@ -173,28 +216,36 @@ class Catalog:
         return self._folder / f"{name}.toml"
 
     def _placed(self, schema: Schema | GraphSchema, name: str) -> Schema | GraphSchema:
-        """The schema under its registered name, with a source that the server may open."""
-        source = str(schema.source)
+        """The schema under its registered name, with sources that the server may open."""
+        if isinstance(schema, Schema) and schema.tables:
+            for item, table in schema.tables.items():
+                self._check_source(str(table.source), table.engine, f"tables.{item}.source")
+        elif isinstance(schema, Schema):
+            self._check_source(str(schema.source), schema.engine, "source")
+        else:
+            self._check_source(str(schema.source), None, "source", graph=True)
+        return dataclasses.replace(schema, name=name, folder=str(self._data))
+
+    def _check_source(self, source: str, engine: str | None, argument: str, *, graph: bool = False) -> None:
         for variable in _VARIABLE.findall(source):
             if not variable.startswith(PASSWORDS):
                 # Otherwise an owner could have any variable of the server sent to an address of their choice.
                 raise InvalidArgument(
-                    "source", f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
+                    argument, f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
                 )
-        if not isinstance(schema, GraphSchema):
+        if not graph:
             looks = ENGINES[guessed(source)]
-            declared = looks if schema.engine is None else ENGINES[schema.engine]
+            declared = looks if engine is None else ENGINES[engine]
             # Files of one suffix may be those of several engines; an address is that of one.
             same = declared is looks or (declared.reads_files and looks.reads_files)
             if not (same and looks.is_served and declared.is_served):
                 raise InvalidArgument(
-                    "source", source, "must be a file below the server's data folder, or a postgresql:// address"
+                    argument, source, "must be a file below the server's data folder, or a postgresql:// address"
                 )
-        if isinstance(schema, GraphSchema) or ENGINES[guessed(source)].reads_files:
+        if graph or ENGINES[guessed(source)].reads_files:
             file = (self._data / source).resolve()
-            if "${" in source or not any(file.is_relative_to(root) for root in self._roots):
-                raise InvalidArgument("source", source, "must be a file below the server's data folder")
-        return dataclasses.replace(schema, name=name, folder=str(self._data))
+            if "${" in source or not self._is_below(file):
+                raise InvalidArgument(argument, source, "must be a file below the server's data folder")
 
     def _written(self, file: Path, text: str) -> None:
         """All or nothing, and durable."""

@@ -42,6 +42,8 @@ class Message(TypedDict, total=False):
     folder: str
     fingerprint: str | None
     state: str | None
+    columns: dict[str, str]
+    """Names and stored types."""
     ready: bool
     share: float
     answers: Answers

@@ -32,7 +32,7 @@ from dither.kernels.progress import reporting
 from dither.session.graph_quotes import graph_plan
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
-from dither.sources.engines.factory import engine_for
+from dither.sources.engines.factory import engine_for, engine_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
 from dither.sources.schema_file import read_schema
@@ -120,7 +120,12 @@ class Worker:
                     waiting.put(action)
                 continue
             self._waiting[number] = queue.SimpleQueue()
-            work = {"open": self._open, "state": self._state, "prepare": self._answer}[action]
+            work = {
+                "open": self._open,
+                "state": self._state,
+                "columns": self._columns,
+                "prepare": self._answer,
+            }[action]
             threading.Thread(target=self._work, args=(work, number, message), daemon=True).start()
 
     def _work(self, work: Callable[[int, Message], Message | None], number: int, message: Message) -> None:
@@ -146,6 +151,18 @@ class Worker:
         """What the source says of its last change."""
         with self._sources.borrowed() as source:
             return {"state": source.state()}
+
+    def _columns(self, number: int, message: Message) -> Message:  # noqa: ARG002
+        """The columns that the source has, whatever its schema declares; no record is read."""
+        schema = self._sources.schema
+        if isinstance(schema, GraphSchema):
+            raise RuntimeError("the columns of a graph are declared with it")
+        place = {"table": schema.table, "engine": schema.engine, "folder": schema.folder}
+        engine = engine_of(schema.source, **place, layout=schema.layout)
+        try:
+            return {"columns": engine.stored_types()}
+        finally:
+            engine.close()
 
     def _answer(self, number: int, message: Message) -> Message | None:
         """Prepare a question, and read once the server says that it is charged."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dither.borders import Model, fields_of, read
+from dither.borders import Model, fields_of, given_fields, read
 from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
 from dither.interfaces import answers
 from dither.interfaces.http import models, planning, questions, shared_jobs
@@ -31,6 +31,7 @@ from dither.queries import wire
 from dither.session.account import LOCAL
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
+from dither.sources.types import TYPES
 
 M = TypeVar("M", bound=Model)
 Built = TypeVar("Built", planning.PlannedQuestion, planning.Quoted)
@@ -252,6 +253,28 @@ async def retire(request: Request) -> Response:
     return json_response(await _shown(request, dataset))
 
 
+@endpoint("GET", "/v1/sources", OWNER, answers={200: answers.SourceFiles})
+async def list_sources(request: Request) -> Response:
+    """The files that a schema may name as its source: their names alone."""
+    _all_datasets(token_of(request))
+    curator = curator_of(request)
+    files, complete = await curator.threads.run_long(curator.catalog.files)
+    return json_response({"files": files, "complete": complete})
+
+
+@endpoint("POST", "/v1/sources/columns", OWNER, body=models.SourceBody, answers={200: answers.SourceColumns})
+async def list_columns(request: Request) -> Response:
+    """The columns of a source with their stored types, for a form that declares them; no record is read."""
+    _all_datasets(token_of(request))
+    curator, body = curator_of(request), await _body(request, models.SourceBody)
+    stored = await curator.threads.run_long(curator.catalog.stored_types, given_fields(body))
+    payload: list[Payload] = [
+        {"name": name, "stored": found, "types": [key for key, declared in TYPES.items() if found in declared.sources]}
+        for name, found in stored.items()
+    ]
+    return json_response({"columns": payload})
+
+
 # --- questions ---------------------------------------------------------------------------------------------
 
 
@@ -385,7 +408,8 @@ async def ledger_entries(request: Request) -> Response:
     curator, token = curator_of(request), token_of(request)
     page = _parameters(request, models.LedgerPart)
     if page.dataset is None:
-        _all_datasets(token)
+        if token.datasets is not None:
+            raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
     elif not token.may_see(page.dataset):
         raise UnknownDataset(page.dataset)
     entries, (number, head) = await curator.threads.run(curator.ledger.page, page.after, page.limit, page.dataset)
@@ -410,7 +434,7 @@ async def verify_ledger(request: Request) -> Response:
 def _all_datasets(token: Token) -> None:
     """The chain of entries is one for all datasets."""
     if token.datasets is not None:
-        raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
+        raise forbidden("this token is for some datasets only, and this is about all of them")
 
 
 @endpoint("GET", "/v1/jobs/{id}", SOMEBODY, answers={200: answers.JobAnswer})

@@ -38,6 +38,7 @@ from dither.queries.query import Query
 from dither.queries.wire import query_type, served
 from dither.quotes.graph_priors import DegreeSequence, ErdosRenyi, GraphPrior, declared_graph_prior
 from dither.quotes.priors import Prior, declared_prior
+from dither.release import POPULATION, SAMPLE, IntervalName
 from dither.sources.schema_models import prior_models
 
 MOST_QUERIES = 50
@@ -113,6 +114,8 @@ class QuoteBody(Model):
     calibration: Annotated[Text | None, Field(json_schema_extra={"deprecated": True})] = None
     noise: Text | None = "auto"
     confidence: Annotated[Exact, Accepts(number())] | None = Decimal("0.95")
+    interval: Annotated[IntervalName, Accepts(choice(SAMPLE, POPULATION))] | None = SAMPLE
+    simultaneous: Flag = False
     weights: Annotated[list[Exact] | dict[str, Exact] | None, Accepts(_SHARES | None)] = None
     rows: Annotated[int, Accepts(whole(1))] | None = None
     prior: Annotated[Prior | GraphPrior | None, Accepts(_PRIOR | None)] = None
@@ -170,6 +173,16 @@ class Register(Model):
     name: Text
     text: Annotated[str, Accepts(text(LONGEST_SCHEMA)), Field(alias="schema")]
     answer_seconds: Seconds | None = None
+
+
+class SourceBody(Model):
+    """A source whose columns are wanted: a file or an address, and how a text file is laid out."""
+
+    source: Text
+    table: Text | None = None
+    delimiter: Text | None = None
+    skip_lines: Annotated[int, Accepts(whole(0))] | None = None
+    encoding: Text | None = None
 
 
 class Change(Model):

@@ -206,7 +206,7 @@ def _graph_options(question: Question) -> dict[str, Any]:  # as in a question
             raise InvalidArgument(
                 name, question.options[name], "is not used for a graph, which is asked as a whole: leave it out"
             )
-    options = {key: question.options[key] for key in ("mechanism", "noise", "confidence")}
+    options = {key: question.options[key] for key in ("mechanism", "noise", "confidence", "interval")}
     return {"epsilon": question.epsilon, "delta": question.delta, **options, **_known_of_graph(question)}
 
 

@@ -11,8 +11,10 @@ from dither.borders import Exact, read
 from dither.interfaces.http.models import Ask, Assumed, QuoteBody
 from dither.interfaces.strict_json import MOST_DIGITS
 from dither.plain import Given
+from dither.privacy import Simultaneous
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
+from dither.release import SAMPLE
 from dither.sql.statement import Statement
 
 _EXACT = Context(prec=MOST_DIGITS)
@@ -45,7 +47,8 @@ def question_of(body: dict[str, Given], *, quoted: bool = False) -> Question:
     options = {
         "mechanism": asked.calibration or asked.mechanism or "auto",
         "noise": asked.noise or "auto",
-        "confidence": asked.confidence,
+        "confidence": Simultaneous(asked.confidence) if asked.simultaneous and asked.confidence else asked.confidence,
+        "interval": asked.interval or SAMPLE,
         **({"where": asked.where, "by": asked.by} if asked.sql is None else {}),
     }
     sent = {name: getattr(asked, name) for name in (("again",) if quoted else ("request_id", "again", "wait"))}

@@ -51,7 +51,7 @@ def seconds_of(plan: SessionPlan) -> float:
     """How long a program takes on this machine, starting included: public, and the same whatever the data are."""
     cores = len(os.sched_getaffinity(0))
     program = program_of(plan)
-    running = Schedule(blocks=program.blocks, cores=cores, slot=program.query.settings["slot"]).seconds
+    running = Schedule(blocks=program.runs, cores=cores, slot=program.query.settings["slot"]).seconds
     if running > LONGEST_RUN:
         raise InvalidArgument(
             "query.blocks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import secrets
@@ -9,7 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from dither.errors import LedgerUnavailable
+from dither.errors import LedgerUnavailable, UnknownDataset
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.planning import PlannedQuestion, Quoted
@@ -76,9 +77,13 @@ def _place(curator: Curator, dataset: str, token: Token, number: int) -> int:
 
 
 def quoted_now(curator: Curator, quoted: Quoted, question: Question, dataset: Dataset, token: Token) -> JsonObject:
-    """Quotes as they are with what the ledger stores: counts that a stored histogram answers are free."""
+    """Quotes as they are with what the ledger stores: a question that was answered, and counts that a stored
+    histogram answers, are free."""
     if question.again:
         return quoted.quotes
+    # What is assumed of the records may choose the mechanism, and is not part of a question in SQL.
+    if not question.assumed and _is_stored(curator, quoted, dataset):
+        return quoted.quotes | pair(Loss(0.0)) | {"stored": True}
     histograms = histograms_of(curator, dataset.name)
     results = [histograms.answering(plan) for plan in quoted.plans]
     if not any(results):
@@ -91,6 +96,20 @@ def quoted_now(curator: Curator, quoted: Quoted, question: Question, dataset: Da
     ]
     rest = total_loss([plan for plan, how in zip(quoted.plans, results, strict=True) if how is None])
     return quoted.quotes | pair(rest) | {"quotes": quotes}
+
+
+def _is_stored(curator: Curator, quoted: Quoted, dataset: Dataset) -> bool:
+    """Whether the answer to this question is stored, and may be seen: when it was ready is not a public fact."""
+    paid = [plan for plan in quoted.plans if not plan.costs_nothing]
+    forms = ([plan.asked for plan in paid], [plan.older for plan in paid])
+    if not paid:
+        return False
+    for form in forms:
+        with contextlib.suppress(UnknownDataset):  # its first question opens the account
+            charge = curator.ledger.stored_charge(dataset.name, {"questions": form})
+            if charge is not None:
+                return _may_be_seen(curator, charge)
+    return False
 
 
 def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> JsonObject:

@@ -52,7 +52,7 @@ class TableInWorker(_InWorker, TableSource):
 
     def state(self) -> str | None:
         """Of a file what its folder says of it, which needs no worker."""
-        if ENGINES[self.schema.engine or guessed(self.schema.source)].reads_files:
+        if not self.schema.tables and ENGINES[self.schema.engine or guessed(self.schema.source)].reads_files:
             return state_of_file(Path(self.schema.folder or ".") / self.schema.source)
         return self._worker.state()
 

@@ -338,6 +338,11 @@ class DatasetWorker:
         with self._asked(do="open") as (_, reply):
             return reply
 
+    def stored_types(self) -> dict[str, str]:
+        """The columns of the source and the types that they are stored in, or an error for owners."""
+        with self._asked(do="columns") as (_, reply):
+            return reply["columns"]
+
     def state(self) -> str | None:
         """What the source says of its last change; None if it does not, or if the worker is too busy to ask."""
         with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed), self._talking() as talk:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,15 @@ from dither.sources.engines.engine import (
     arrow_schema,
     clamped,
     column,
+    double_literal,
+    floored,
     guarded,
     streamed,
     whole_result,
 )
 from dither.sources.files import parquet_durations, state_of_file
 from dither.sources.formats import DateFormat
-from dither.sources.frames import TableLike, readable
+from dither.sources.frames import TableLike, frame_durations, readable
 from dither.sources.lines import DELIMITERS, USUAL, TextLayout, header, inner_suffix, is_packed, text_columns
 from dither.sources.predicates import literal
 
@@ -52,9 +54,14 @@ _WHOLE = {
 _STORED_TYPES = (
     dict.fromkeys(_WHOLE, "whole")
     | {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}
-    | {"UUID": "text", "DATE": "date", "TIMESTAMP": "date", "TIMESTAMP_NS": "date", "TIMESTAMP_MS": "date"}
-    | {"TIMESTAMP_S": "date", "TIMESTAMP WITH TIME ZONE": "date"}
+    | {"UUID": "text", "DATE": "date", "INTERVAL": "duration"}
+    | dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"), "timestamp")
+    | {"TIMESTAMP WITH TIME ZONE": "timestamp"}
 )
+_CALENDAR_ENDS = {
+    False: ("0001-01-01 00:00:00", "9999-12-31 23:59:59"),
+    True: ("0001-01-01 00:00:00+00", "9999-12-31 23:59:59+00"),
+}
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _BATCH = 1 << 16
@@ -76,8 +83,8 @@ FILES = (*DELIMITERS, *_PARQUET, *_DATABASES)
 class DuckDB(Engine):
     """One table, embedded in this process."""
 
-    dialect: ClassVar[str] = "duckdb"
-    bytewise: ClassVar[str | None] = "C"
+    dialect = "duckdb"
+    bytewise: str | None = "C"
 
     @property
     def casts_text(self) -> bool:
@@ -91,7 +98,9 @@ class DuckDB(Engine):
         *,
         threads: int | None = None,
         layout: TextLayout = USUAL,
+        beside: DuckDB | None = None,
     ) -> None:
+        """beside: an engine whose connection is used, so that one query can join both tables."""
         import duckdb  # noqa: PLC0415  (slow to load)
 
         self._errors = duckdb.Error
@@ -105,34 +114,73 @@ class DuckDB(Engine):
             if not self._file.is_file():
                 raise InvalidArgument("source", str(source), "must be the path of a readable file")
         in_file = self._file is not None and inner_suffix(self._file) in _DATABASES
-        place = str(self._file) if in_file else ":memory:"
-        connected = None
-        with contextlib.suppress(duckdb.Error, OSError):
-            connected = duckdb.connect(place, read_only=in_file)
-        if connected is None:
-            raise SourceFailed(
-                f"{self._called} cannot be opened: it is no database of DuckDB (of another program: name its engine), "
-                "or another process writes to it; nothing was charged"
-            )
-        self._connection = connected
+        self._together: list[DuckDB] = [] if beside is None else beside._together
+        """All engines of this connection."""
+        self._number = len(self._together)
+        self._together.append(self)
+        self._lines, self._some_lines, self._frame = (
+            f"{name}_{self._number}" if self._number else name for name in (_LINES, _SOME_LINES, "source")
+        )
+        self._catalog: str | None = None
+        self._connection: duckdb.DuckDBPyConnection = self._connected(in_file) if beside is None else beside._connection
+        if beside is not None and in_file:
+            self._catalog = self._attached()
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
-        self._connection.execute("SET enable_progress_bar = false")
-        # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
-        self._connection.execute("SET pandas_analyze_sample = 0")
-        self._connection.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
         self._share = 1.0
         """Of a text file: which part of its lines is sampled next."""
         self._wide: dict[str, tuple[int, int]] = {}
         """Columns of long decimals: how many digits, and how many of them behind the point."""
+        self._spans: dict[str, float] = {}
+        """Columns of durations that are numbers there: how many of their units a second has."""
+        self._zoned: frozenset[str] = frozenset()
+        self._in_nanoseconds: frozenset[str] = frozenset()
         self.moments: frozenset[str] = frozenset()
         self._table = self._database_table(table) if in_file else self._view(source)
         self._stored_types = self._described()
         if in_file:
             self._look_below_views()
         elif self._file is not None and inner_suffix(self._file) in _PARQUET:
-            refused = {*self._in_milliseconds(), *parquet_durations(self._file)}
-            self._stored_types |= dict.fromkeys(refused, "other")
+            self._stored_types |= dict.fromkeys(self._in_milliseconds(), "other")
+            self._spans = parquet_durations(self._file)
+        elif self._file is None:
+            self._spans = frame_durations(source)
+        self._stored_types |= dict.fromkeys(self._spans.keys() & self._stored_types.keys(), "duration")
+
+    def _connected(self, in_file: bool) -> duckdb.DuckDBPyConnection:
+        import duckdb  # noqa: PLC0415  (slow to load)
+
+        connected = None
+        with contextlib.suppress(duckdb.Error, OSError):
+            connected = duckdb.connect(str(self._file) if in_file else ":memory:", read_only=in_file)
+        if connected is None:
+            raise self._not_opened()
+        connected.execute("SET enable_progress_bar = false")
+        # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
+        connected.execute("SET pandas_analyze_sample = 0")
+        connected.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
+        return connected
+
+    def _not_opened(self) -> SourceFailed:
+        return SourceFailed(
+            f"{self._called} cannot be opened: it is no database of DuckDB (of another program: name its engine), "
+            "or another process writes to it; nothing was charged"
+        )
+
+    def _attached(self) -> str | None:
+        """The name of a database file in the connection of another engine; None: its own."""
+        file = (self._file or Path()).resolve()
+        for engine in self._together[:-1]:
+            if engine._file is not None and engine._file.resolve() == file:
+                return engine._catalog
+        name, attached = f"dither_database_{self._number}", False
+        with contextlib.suppress(self._errors):
+            quoted = str(file).replace("'", "''")
+            self._connection.execute(f"ATTACH '{quoted}' AS {name} (READ_ONLY)")
+            attached = True
+        if not attached:
+            raise self._not_opened()
+        return name
 
     def absent_column(self) -> str:
         if self.casts_text:  # not listing them: without a header the first line would be a record
@@ -147,6 +195,9 @@ class DuckDB(Engine):
         if table is None:
             raise InvalidArgument("table", table, f"pass table=NAME (at the shell --table NAME): {self._tables()}")
         parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
+        if self._catalog is not None:
+            schema = [] if len(parts) > 1 else [exp.to_identifier("main", quoted=True)]
+            parts = [exp.to_identifier(self._catalog, quoted=True), *schema, *parts[-2:]]
         return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
 
     def _tables(self) -> str:
@@ -158,17 +209,17 @@ class DuckDB(Engine):
         if self._file is None:
             registered = False
             with contextlib.suppress(Exception):  # (a foreign object may fail in any way, and quote its records)
-                self._connection.register("source", readable(source))
+                self._connection.register(self._frame, readable(source))
                 registered = True
             if not registered:
                 raise InvalidArgument("source", type(source), "must be a path or a frame of pandas, Polars or Arrow")
-            return exp.to_table("source")
+            return exp.to_table(self._frame)
         path = literal(_only(self._file))
         if inner_suffix(self._file) in _PARQUET:
             # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
             options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))
-        return exp.to_table(_LINES)
+        return exp.to_table(self._lines)
 
     def _described(self) -> dict[str, str]:
         if self.casts_text and self._file is not None:
@@ -182,6 +233,8 @@ class DuckDB(Engine):
             raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
         typed = list(zip(described.columns, described.types, strict=True))
         self.moments = frozenset(name for name, stored_type in typed if str(stored_type).startswith("TIMESTAMP"))
+        self._zoned = frozenset(name for name, stored_type in typed if "ZONE" in str(stored_type))
+        self._in_nanoseconds = frozenset(name for name, stored_type in typed if str(stored_type) == "TIMESTAMP_NS")
         for name, stored_type in typed:
             if stored_type.id == "decimal":
                 digits, scale = (int(str(dict(stored_type.children)[item])) for item in ("precision", "scale"))
@@ -210,7 +263,8 @@ class DuckDB(Engine):
                 "table", self._table.name, "a view over text files takes types from records: register the file itself"
             )
         if below:
-            fragile = (name for name, stored_type in self._stored_types.items() if stored_type in ("text", "date"))
+            breakable = ("text", "date", "timestamp", "duration")
+            fragile = (name for name, stored_type in self._stored_types.items() if stored_type in breakable)
             self._stored_types |= dict.fromkeys(fragile, "other")
 
     def _files_below(self) -> set[str]:
@@ -238,7 +292,7 @@ class DuckDB(Engine):
             return self._table.copy()
         if self.casts_text and self._file is not None and not is_packed(self._file):
             self._share = fraction
-            return exp.to_table(_SOME_LINES)
+            return exp.to_table(self._some_lines)
         percent = exp.Literal.number(f"{100 * fraction:.9f}")
         sampled = exp.select("*").from_(self._table.copy())
         sampled.set("sample", exp.TableSample(method=exp.var("bernoulli"), percent=percent))
@@ -251,16 +305,24 @@ class DuckDB(Engine):
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
     def _opened(self, query: exp.Select) -> duckdb.DuckDBPyConnection:
-        """The connection, with the lines of a text file from the first."""
-        if self.casts_text and self._file is not None:
+        """The connection, with the lines of text files from the first."""
+        texts = [engine for engine in self._together if engine.casts_text]
+        if texts:
             named = {item.name for item in query.find_all(exp.Column)}
-            places = {name: place for place, name in enumerate(self._stored_types) if name in named}
-            places = places or {next(iter(self._stored_types)): 0}
-            for table, share in ((_LINES, None), (_SOME_LINES, self._share)):
-                if any(item.name == table for item in query.find_all(exp.Table)):
-                    lines = text_columns(self._file, self._layout, places, len(self._stored_types), share)
-                    self._connection.register(table, lines)
+            tables = {item.name for item in query.find_all(exp.Table)}
+            for engine in texts:
+                engine._register_lines(named, tables)
         return self._connection
+
+    def _register_lines(self, named: set[str], tables: set[str]) -> None:
+        if self._file is None:
+            return
+        places = {name: place for place, name in enumerate(self._stored_types) if name in named}
+        places = places or {next(iter(self._stored_types)): 0}
+        for table, share in ((self._lines, None), (self._some_lines, self._share)):
+            if table in tables:
+                lines = text_columns(self._file, self._layout, places, len(self._stored_types), share)
+                self._connection.register(table, lines)
 
     def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: self._opened(query).execute(self.sql(query)).fetchall())
@@ -269,6 +331,20 @@ class DuckDB(Engine):
         def fetched() -> list[NDArray[np.int64]]:
             columns = self._opened(query).execute(self.sql(query)).fetchnumpy()
             return [whole_result(values) for values in columns.values()]
+
+        return guarded(self._called, fetched)
+
+    def list_of(self, whole: exp.Expr) -> exp.Expr | None:
+        return exp.Anonymous(this="list", expressions=[whole])
+
+    def arrays_and_list(
+        self, query: exp.Select
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+        def fetched() -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+            result = self._opened(query).sql(self.sql(query))
+            *columns, lists = (item.combine_chunks() for item in result.to_arrow_table().columns)
+            lengths = whole_result(lists.value_lengths().fill_null(0))
+            return [whole_result(item) for item in columns], lengths, whole_result(lists.flatten())
 
         return guarded(self._called, fetched)
 
@@ -319,6 +395,26 @@ class DuckDB(Engine):
         raw: exp.Expr = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
         return self.day_number(exp.TryCast(this=raw, to=exp.DataType.build("date")))
 
+    def epoch_second(self, name: str) -> exp.Expr:
+        raw = column(name)
+        missing = exp.Is(this=raw.copy(), expression=exp.Null())
+        if name in self._in_nanoseconds:
+            whole, units = exp.Anonymous(this="epoch_ns", expressions=[raw]), 1_000_000_000
+        else:
+            kind = "timestamptz" if name in self._zoned else "timestamp"
+            # Moments of seconds and milliseconds may lie beyond the others: these are missing, infinite ones are not.
+            moment = raw if name in self._zoned else exp.TryCast(this=raw, to=exp.DataType.build(kind))
+            ends = [exp.cast(exp.Literal.string(end), kind) for end in _CALENDAR_ENDS[name in self._zoned]]
+            missing = exp.Is(this=moment.copy(), expression=exp.Null())
+            whole, units = exp.Anonymous(this="epoch_us", expressions=[clamped(moment, *ends)]), 1_000_000
+        seconds = exp.IntDiv(this=floored(whole, units), expression=literal(units))
+        return exp.case().when(missing, exp.Null()).else_(seconds)
+
+    def span_seconds(self, name: str) -> exp.Expr:
+        if name not in self._spans:
+            return exp.Anonymous(this="epoch", expressions=[column(name)])
+        return exp.Div(this=exp.cast(column(name), "double"), expression=double_literal(self._spans[name]), typed=True)
+
     def from_decimal(self, raw: exp.Expr) -> exp.Expr:
         # DuckDB rounds long decimals twice.
         if raw.name not in self._wide:
@@ -358,7 +454,8 @@ class DuckDB(Engine):
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def close(self) -> None:
-        self._connection.close()
+        if self._number == 0:
+            self._connection.close()
 
 
 def _only(file: Path) -> str:

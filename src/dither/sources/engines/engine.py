@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import sqlglot
@@ -22,21 +22,32 @@ from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.entries import FALSE_WORDS, SPACES, TRUE_WORDS
-from dither.sources.formats import FIRST_OF_1900, ISO_DAY, DateFormat, NumberFormat
+from dither.sources.formats import (
+    FIRST_OF_1900,
+    FIRST_SECOND,
+    ISO_DAY,
+    ISO_MOMENTS,
+    LAST_SECOND,
+    DateFormat,
+    DurationFormat,
+    Moments,
+    NumberFormat,
+)
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
 
-STORED_TYPES = ("whole", "real", "decimal", "text", "boolean", "date", "other")
+STORED_TYPES = ("whole", "real", "decimal", "text", "boolean", "date", "timestamp", "duration", "other")
 """What a source says about a column: all that matters of its type."""
 
 Result = TypeVar("Result")
-Row: TypeAlias = tuple[Any, ...]  # its types are those of the columns that a query selects
+Row: TypeAlias = tuple[int | float | str, ...]  # queries ask for what is not NULL, or compare before they look
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 """What an infinite record counts as: beyond all bounds, and below the ends of no bracket but an infinite one."""
+DAY_SECONDS = 86_400
 HALF_BITS = 40
 """Sums of up to 2**40 products of two numbers of 27 bits are two numbers of less than 63 bits each."""
 CALENDAR = ("0001-01-01", "9999-12-31")
@@ -52,14 +63,14 @@ _IN_CALENDAR = sqlglot.parse_one(
 class Engine(ABC):
     """A table in an engine, which is not copied as a whole."""
 
-    dialect: ClassVar[str]
-    bytewise: ClassVar[str | None]
+    dialect: str
+    bytewise: str | None
     """The collation in which texts are equal only if all their bytes are; None if columns of "text" have no other."""
-    double: ClassVar[str] = "DOUBLE"
+    double: str = "DOUBLE"
     """The type of doubles, as it is written behind CAST('...' AS."""
-    stores_nan: ClassVar[bool] = True
+    stores_nan: bool = True
     """Whether a column of reals can hold NaN, which is missing; False where NaN is stored as NULL."""
-    has_grouping_sets: ClassVar[bool] = True
+    has_grouping_sets: bool = True
     """Whether one statement can count by several columns, each by itself."""
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
@@ -117,9 +128,28 @@ class Engine(ABC):
         """The list of so many least or largest values as one aggregate; None where the engine has none."""
         return None
 
+    def list_of(self, whole: exp.Expr) -> exp.Expr | None:  # noqa: ARG002
+        """All whole numbers of a group as one aggregate; None where the engine has none, or is no faster by it."""
+        return None
+
+    def arrays_and_list(
+        self,
+        query: exp.Select,  # noqa: ARG002
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+        """As ``arrays``, and of a last column of lists how long each is (0: NULL), and what all hold."""
+        raise RuntimeError("lists were asked of an engine that has no aggregate for them")
+
     @abstractmethod
     def day_number(self, day: exp.Expr) -> exp.Expr:
         """The days from 1970-01-01 to a DATE."""
+
+    @abstractmethod
+    def epoch_second(self, name: str) -> exp.Expr:
+        """A column of "timestamp" as whole seconds since 1970, rounded down; of UTC where it has a time zone."""
+
+    @abstractmethod
+    def span_seconds(self, name: str) -> exp.Expr:
+        """A column of "duration" as seconds, a double."""
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -222,6 +252,68 @@ class Engine(ABC):
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
         return self.day_number(exp.cast(raw, "date"))
 
+    def second(self, name: str, stored_type: str, written: Moments | None = None) -> exp.Expr:
+        """A column of moments as whole seconds since 1970; NULL if missing.  written: how texts are moments."""
+        if stored_type == "text":
+            if written is None:
+                self._needs_casts(name)
+            return self._written_second(self._trimmed(name), ISO_MOMENTS if written is None else written)
+        if stored_type == "date":
+            return exp.Mul(this=exp.cast(self.day(name, stored_type), "bigint"), expression=literal(DAY_SECONDS))
+        return self.epoch_second(name)
+
+    def span(self, name: str, stored_type: str, written: DurationFormat | None = None) -> exp.Expr:
+        """A column of durations as seconds, a finite double; NULL if missing.  written: how texts are durations."""
+        if stored_type == "text" and written is not None:
+            return self._written_span(self._trimmed(name), written)
+        if stored_type == "duration":
+            return self.finite(self.span_seconds(name))
+        return self.number(name, stored_type)
+
+    def _written_second(self, text: exp.Expr, written: Moments) -> exp.Expr:
+        """Texts in a format as seconds; NULL where there is no such day, hour, minute or second."""
+        part = functools.partial(self._figures, text, written)
+        seconds = "h * 3600 + m * 60 + s - (zh * 3600 + zm * 60) * CASE WHEN g = '-' THEN -1 ELSE 1 END"
+        known = "h <= 23 AND m <= 59 AND s <= 59 AND zh <= 23 AND zm <= 59"
+        parts = {
+            **{name: part(item) for name, item in (("h", "H"), ("m", "M"), ("s", "S"))},
+            "zh": part("hours"),
+            "zm": part("minutes"),
+            "g": self._part(text, written, "sign"),
+        }
+        day = exp.cast(self.day_number(self._written_day(text, written)), "bigint")
+        total = exp.Add(this=exp.Mul(this=day, expression=literal(DAY_SECONDS)), expression=_filled(seconds, parts))
+        inside = clamped(exp.cast(total, "bigint"), literal(FIRST_SECOND), literal(LAST_SECOND))
+        known_day = exp.Not(this=exp.Is(this=day.copy(), expression=exp.Null()))
+        result = exp.case().when(exp.and_(_filled(known, parts), known_day), inside).else_(exp.Null())
+        return exp.case().when(self.matches(text, written.pattern()), result).else_(exp.Null())
+
+    def _written_span(self, text: exp.Expr, written: DurationFormat) -> exp.Expr:
+        """Texts in a format as seconds."""
+        figures: list[exp.Expr] = [
+            exp.Mul(this=self._figures(text, written, item), expression=literal(size))
+            for item, size in written.units.items()
+        ]
+        whole = functools.reduce(lambda item, two: exp.Add(this=item, expression=two), figures)
+        total: exp.Expr = exp.cast(exp.Paren(this=whole), "double")
+        if written.has_fraction:
+            fraction = exp.DPipe(this=literal("0."), expression=self._part(text, written, "f"))
+            total = exp.Add(this=total, expression=_cast_or_null(exp.Paren(this=fraction), "double"))
+        negative = exp.EQ(this=self._part(text, written, "sign"), expression=literal("-"))
+        signed = exp.case().when(negative, exp.Neg(this=exp.Paren(this=total))).else_(total.copy())
+        return exp.case().when(self.matches(text, written.pattern()), signed).else_(exp.Null())
+
+    def _part(self, text: exp.Expr, written: Moments | DurationFormat, item: str) -> exp.Expr:
+        """One part of a text in a format; an empty text where the format, or the record, has none."""
+        if written.pattern(item) == written.pattern():
+            return exp.Literal.string("")
+        return exp.Coalesce(this=self.captured(text, written.pattern(item)), expressions=[exp.Literal.string("")])
+
+    def _figures(self, text: exp.Expr, written: Moments | DurationFormat, item: str) -> exp.Expr:
+        """The same as a whole number; 0 where there is none: with a figure before it no engine casts an empty text."""
+        figures = exp.DPipe(this=exp.Literal.string("0"), expression=self._part(text, written, item))
+        return _cast_or_null(exp.Paren(this=figures), "bigint")
+
     def is_iso_day(self, name: str) -> exp.Expr:
         """Whether a text is a date such as 2011-01-31, with or without a time: engines also make days of 1/3/11."""
         return self.matches(self._trimmed(name), ISO_DAY)
@@ -238,7 +330,7 @@ class Engine(ABC):
         plain = plain if written.decimal == "." else _replaced(plain, written.decimal, ".")
         return exp.case().when(self.matches(text, written.pattern), _cast_or_null(plain, "double")).else_(exp.Null())
 
-    def _written_day(self, text: exp.Expr, written: DateFormat) -> exp.Expr:
+    def _written_day(self, text: exp.Expr, written: DateFormat | Moments) -> exp.Expr:
         """Texts in a declared format as dates; NULL where there is no such day."""
         year, month, day = (self.captured(text, written.pattern(item)) for item in (written.year, "m", "d"))
         if written.year == "y":
@@ -304,6 +396,10 @@ class Engine(ABC):
     def person(self, name: str, stored_type: str) -> exp.Expr:
         """The column that tells people apart; NULL if missing."""
         return self.text(name, stored_type) if stored_type == "text" else column(name)
+
+    def entry_state(self, name: str) -> exp.Expr | None:  # noqa: ARG002
+        """What became of a record's entry (``sources.states``), where that is known already; None where it is not."""
+        return None
 
     def absent_column(self) -> str:
         """The text of an error about a column that does not exist: the names that do."""
@@ -389,6 +485,28 @@ def _cast_or_null(text: exp.Expr, stored_type: str) -> exp.Expr:
 
 def _padded(figures: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="lpad", expressions=[figures, literal(2), literal("0")])
+
+
+def _filled(condition: str, parts: Mapping[str, exp.Expr]) -> exp.Expr:
+    """An expression with these parts in the place of its columns."""
+    tree = sqlglot.parse_one(condition)
+    return exp.Paren(
+        this=tree.transform(lambda item: parts[item.name].copy() if isinstance(item, exp.Column) else item)
+    )
+
+
+def floored(number: exp.Expr, size: int) -> exp.Expr:
+    """A whole number rounded down to a multiple of a size; engines cut remainders towards zero."""
+    if size == 1:
+        return number
+    rest = exp.Paren(this=exp.Mod(this=exp.Paren(this=number.copy()), expression=literal(size)))
+    above = exp.Paren(this=exp.Add(this=rest, expression=literal(size)))
+    return exp.Paren(
+        this=exp.Sub(
+            this=exp.Paren(this=number.copy()),
+            expression=exp.Paren(this=exp.Mod(this=above, expression=literal(size))),
+        )
+    )
 
 
 def _is_not_zero(number: exp.Expr) -> tuple[exp.Expr, exp.Expr]:

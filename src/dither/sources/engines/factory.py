@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dither.errors import InvalidArgument
+from sqlglot import exp
+
+from dither.errors import InvalidArgument, InvalidText
 from dither.sources.engines.engine import Engine
+from dither.sources.engines.views import ViewEngine, key_of
 from dither.sources.lines import USUAL, TextLayout
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, ColumnType
@@ -49,12 +54,107 @@ ENGINES = {
 
 def engine_for(schema: Schema) -> Engine:
     """Open the source of a schema, and check that its columns are what the schema says they are."""
+    if schema.tables:
+        return _linked(schema)
     engine = _engine(schema)
     check(schema, engine)
     return engine
 
 
-def _engine(schema: Schema) -> Engine:
+def _linked(schema: Schema) -> Engine:
+    """The engine of linked tables: one for each of them, in one connection."""
+    names = {name: linked_engine(schema, name) for name in schema.tables}
+    first = next(iter(schema.tables))
+    for name, engine in names.items():
+        if engine != names[first]:
+            raise InvalidArgument(
+                f"tables.{name}.source", engine, f"all tables must be of one engine, and {first} is of {names[first]}"
+            )
+    engines: dict[str, Engine] = {}
+
+    def opened(name: str) -> Engine:
+        with _about_table(name):
+            return _engine(table_schema(schema, name), next(iter(engines.values()), None))
+
+    for name in schema.tables:
+        engines[name] = opened(name)
+    for name in schema.tables:
+        with _about_table(name):
+            _check_columns(schema.tables[name].columns, engines[name])
+    _check_keys(schema, engines)
+    _check_public_keys(schema, engines)
+    return ViewEngine(engines, schema, opened)
+
+
+def linked_engine(schema: Schema, name: str) -> str:
+    """The name of the engine of one linked table."""
+    table = schema.tables[name]
+    return table.engine or guessed(_expanded(table.source) if isinstance(table.source, str) else table.source)
+
+
+def table_schema(schema: Schema, name: str) -> Schema:
+    """One of the linked tables by itself."""
+    item = schema.tables[name]
+    return Schema(
+        item.source,
+        item.columns or {"undeclared": Boolean()},
+        name,
+        table=item.table,
+        engine=item.engine,
+        folder=schema.folder,
+        layout=item.layout,
+        version=schema.version,
+    )
+
+
+@contextlib.contextmanager
+def _about_table(name: str) -> Iterator[None]:
+    """Errors about a source are about that of this table."""
+    try:
+        yield
+    except InvalidText:
+        raise
+    except InvalidArgument as error:
+        problem = InvalidArgument(f"tables.{name}.{error.argument}", error.given, error.rule)
+    else:
+        return
+    raise problem
+
+
+def _check_keys(schema: Schema, engines: Mapping[str, Engine]) -> None:
+    """Keys and foreign keys are there, and of types that can be compared record by record: public facts only."""
+    for name, table in schema.tables.items():
+        types = engines[name].stored_types()
+        for argument, column in (
+            *((("key", table.key),) if table.key is not None else ()),
+            *((f"links.{column}", column) for column in table.links),
+        ):
+            place = f"tables.{name}.{argument}"
+            if column not in types:
+                raise InvalidArgument(place, column, engines[name].absent_column())
+            if types[column] not in ("whole", "text"):
+                raise InvalidArgument(place, column, f"must be a column of texts or whole numbers, not {types[column]}")
+
+
+def _check_public_keys(schema: Schema, engines: Mapping[str, Engine]) -> None:
+    """The keys of public tables, which everybody may know, tell their rows apart."""
+    for name, table in schema.tables.items():
+        if not table.public or table.key is None:
+            continue
+        key = key_of(engines[name], table.key)
+        rows = exp.select(exp.alias_(key, "k")).from_(engines[name].table()).subquery("t")
+        several = exp.Sub(
+            this=exp.Count(this=exp.column("k")),
+            expression=exp.Count(this=exp.Distinct(expressions=[exp.column("k")])),
+        )
+        if engines[name].rows(exp.select(several).from_(rows))[0][0]:
+            raise InvalidArgument(
+                f"tables.{name}.key", table.key, "this key repeats in the public table: rows would be counted twice"
+            )
+
+
+def _engine(schema: Schema, beside: Engine | None = None) -> Engine:
+    """beside: an engine of the same kind, with whose tables this one's are joined."""
     source = _expanded(schema.source) if isinstance(schema.source, str) else schema.source
     name = schema.engine or guessed(source)
     if name not in ENGINES:
@@ -67,7 +167,7 @@ def _engine(schema: Schema) -> Engine:
         raise InvalidArgument(first, schema.layout.options[first], "is for text files: leave it out")
     options = {"layout": schema.layout} if entry.reads_lines else {}
     made = getattr(importlib.import_module(f"{__package__}.{name}"), entry.class_name)
-    opened: Engine = made(source, schema.table, **options)
+    opened: Engine = made(source, schema.table, **options, **({} if beside is None else {"beside": beside}))
     return opened
 
 
@@ -94,10 +194,34 @@ def _expanded(source: str) -> str:
     return re.sub(r"\$\{(\w+)\}", variable, source)
 
 
+def engine_over(engine: Engine, schema: Schema) -> Engine:
+    """The engine of what a question reads: the table itself, or a view of it or of linked tables."""
+    if schema.view is None:
+        return engine
+    if isinstance(engine, ViewEngine):
+        return engine.over(schema)
+    return ViewEngine({schema.view.instances[0].table: engine}, schema, lambda _: engine)
+
+
 def check(schema: Schema, engine: Engine) -> None:
     """Compare declared and stored types: public facts only."""
+    _check_columns(schema.columns, engine)
     stored_types = engine.stored_types()
-    for name, declared in schema.columns.items():
+    if schema.unit is not None and schema.unit not in stored_types:
+        raise InvalidArgument("unit", schema.unit, engine.absent_column())
+    if schema.unit in engine.moments:
+        raise InvalidArgument(
+            "unit", schema.unit, "must be a column of texts, whole numbers or dates, not of moments in time"
+        )
+    if schema.unit is not None and stored_types[schema.unit] not in ("whole", "text", "date", "timestamp", "boolean"):
+        raise InvalidArgument(
+            "unit", schema.unit, f"must be a column that tells people apart, not {stored_types[schema.unit]}"
+        )
+
+
+def _check_columns(columns: Mapping[str, ColumnType], engine: Engine) -> None:
+    stored_types = engine.stored_types()
+    for name, declared in columns.items():
         if name not in stored_types:
             raise InvalidArgument(f"columns.{name}", name, engine.absent_column())
         if stored_types[name] not in declared.sources or (
@@ -106,27 +230,20 @@ def check(schema: Schema, engine: Engine) -> None:
             and not engine.casts_text
             and not declared.reads_text
         ):
-            instead = _of_texts(declared) if stored_types[name] == "text" else "declare that"
+            span = 'declare type = "duration", whose bounds are seconds'
+            usual = span if stored_types[name] == "duration" else "declare that"
+            instead = _of_texts(declared) if stored_types[name] == "text" else usual
             raise InvalidArgument(
                 f"columns.{name}",
                 declared.type_name,
                 f"is of another type than the source, which stores {stored_types[name]}: {instead}",
             )
-    if schema.unit is not None and schema.unit not in stored_types:
-        raise InvalidArgument("unit", schema.unit, engine.absent_column())
-    if schema.unit in engine.moments:
-        raise InvalidArgument(
-            "unit", schema.unit, "must be a column of texts, whole numbers or dates, not of moments in time"
-        )
-    if schema.unit is not None and stored_types[schema.unit] not in ("whole", "text", "date", "boolean"):
-        raise InvalidArgument(
-            "unit", schema.unit, f"must be a column that tells people apart, not {stored_types[schema.unit]}"
-        )
 
 
 def _of_texts(declared: ColumnType) -> str:
     """What to write for a column of texts that is declared as something else."""
-    formats = {"date": "%d.%m.%Y"} | dict.fromkeys(("real", "integer", "decimal"), "1,234.56")
+    times = {"date": "%d.%m.%Y", "timestamp": "%d.%m.%Y %H:%M:%S", "duration": "%H:%M:%S"}
+    formats = times | dict.fromkeys(("real", "integer", "decimal"), "1,234.56")
     if declared.type_name not in formats:
         return "declare a category, or store numbers"
     return f'say how they are written, such as format = "{formats[declared.type_name]}", or declare a category'

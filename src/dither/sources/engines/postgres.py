@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dither.sources.engines.engine import (
     Row,
     arrow_schema,
     clamped,
+    column,
     double_literal,
     guarded,
     streamed,
@@ -35,8 +36,10 @@ _STORED_TYPES = (
     dict.fromkeys(("smallint", "integer", "bigint"), "whole")
     | {"real": "real", "double precision": "real", "numeric": "decimal", "boolean": "boolean"}
     | dict.fromkeys(("text", "character varying", "character", "USER-DEFINED", "uuid", "name"), "text")
-    | {"date": "date", "timestamp without time zone": "date", "timestamp with time zone": "date"}
+    | {"date": "date", "timestamp without time zone": "timestamp", "timestamp with time zone": "timestamp"}
+    | {"interval": "duration"}
 )
+_HOURS = ("00:00:00", "23:59:59")
 _BATCH = 200_000
 _LEAST = "2.4703282292062328e-324"
 """Just above half of the least double: what is smaller rounds to 0, which PostgreSQL takes for an error."""
@@ -45,12 +48,13 @@ _LEAST = "2.4703282292062328e-324"
 class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
-    dialect: ClassVar[str] = "postgres"
-    bytewise: ClassVar[str | None] = "C"
-    double: ClassVar[str] = "DOUBLE PRECISION"
+    dialect = "postgres"
+    bytewise: str | None = "C"
+    double = "DOUBLE PRECISION"
     casts_text = False
 
-    def __init__(self, address: str, table: str | None) -> None:
+    def __init__(self, address: str, table: str | None, *, beside: Postgres | None = None) -> None:
+        """beside: an engine whose connection is used, so that one query can join both tables."""
         if not table:
             raise InvalidArgument("table", table, "must be the name of a table or view (schema.table)")
         try:
@@ -58,10 +62,14 @@ class Postgres(Engine):
         except ImportError:
             raise InvalidArgument("source", "postgresql", "install dither[postgres] to read from PostgreSQL") from None
         self._psycopg = psycopg
-        self._address, self._name = address, table
+        self._address, self._name, self._beside = address, table, beside
+        if beside is not None and beside._address != address:
+            raise InvalidArgument(
+                "source", "postgresql", "tables that are linked must be in one database: the same address"
+            )
         parts = table.split(".")
         self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
-        self._connection = self._connected()
+        self._connection: psycopg.Connection = self._connected() if beside is None else beside._connection
         self._find()
         self._stored_types = self._described()
 
@@ -93,7 +101,7 @@ class Postgres(Engine):
         result = self.rows(wanted)
         if not result:
             raise InvalidArgument("table", self._name, "must be the name of a table that exists at the source")
-        self._schema_name, self._table_name = result[0]
+        self._schema_name, self._table_name = map(str, result[0])
 
     def _place(self) -> exp.Expr:
         """The number of the table in PostgreSQL's catalogue."""
@@ -110,7 +118,11 @@ class Postgres(Engine):
             .where(exp.EQ(this=exp.column("table_name"), expression=literal(self._table_name)))
             .order_by("ordinal_position")
         )
-        return {name: _STORED_TYPES.get(stored_type, "other") for name, stored_type in self.rows(wanted)}
+        described = self.rows(wanted)
+        self._zoned = frozenset(
+            str(name) for name, stored_type in described if stored_type == "timestamp with time zone"
+        )
+        return {str(name): _STORED_TYPES.get(str(stored_type), "other") for name, stored_type in described}
 
     def stored_types(self) -> dict[str, str]:
         return self._stored_types
@@ -129,7 +141,7 @@ class Postgres(Engine):
     def estimated_rows(self) -> int:
         wanted = exp.EQ(this=exp.column("oid"), expression=self._place())
         known = self.rows(exp.select("reltuples").from_("pg_class").where(wanted))
-        if known and known[0][0] >= 0:
+        if known and float(known[0][0]) >= 0:
             return int(known[0][0])
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
@@ -191,6 +203,21 @@ class Postgres(Engine):
         known = exp.Sub(this=inside, expression=exp.cast(exp.Literal.string("1970-01-01"), "date"))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(exp.Paren(this=known))
 
+    def epoch_second(self, name: str) -> exp.Expr:
+        # Infinite moments have no number: cut to the calendar first, which has the zone of UTC in either type.
+        raw = column(name)
+        kind = "timestamptz" if name in self._zoned else "timestamp"
+        zone = "+00" if name in self._zoned else ""
+        written = [f"{day} {hour}{zone}" for day, hour in zip(CALENDAR, _HOURS, strict=True)]
+        ends = [exp.cast(exp.Literal.string(end), kind) for end in written]
+        inside = self.sql(clamped(raw, *ends))
+        seconds = exp.cast(exp.Var(this=f"FLOOR(EXTRACT(EPOCH FROM {inside}))"), "bigint")
+        return exp.case().when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null()).else_(seconds)
+
+    def span_seconds(self, name: str) -> exp.Expr:
+        # Infinite intervals (PostgreSQL 17) are infinite numbers there.
+        return exp.cast(exp.Var(this=f"EXTRACT(EPOCH FROM {self.sql(column(name))})"), "double")
+
     def captured(self, text: exp.Expr, pattern: str) -> exp.Expr:
         return exp.Anonymous(this="substring", expressions=[text.copy(), literal(f"^(?:{pattern})$")])
 
@@ -229,6 +256,10 @@ class Postgres(Engine):
         return None
 
     def ready(self) -> None:
+        if self._beside is not None:
+            self._beside.ready()
+            self._connection = self._beside._connection
+            return
         alive = False
         with contextlib.suppress(self._psycopg.Error):
             self._connection.execute("SELECT 1")
@@ -238,6 +269,9 @@ class Postgres(Engine):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
+        if self._beside is not None:  # all that its connection reads is one snapshot already
+            yield
+            return
         transaction = self._connection.transaction()
         guarded(self._called, lambda: self._begun(transaction))
         try:
@@ -253,4 +287,5 @@ class Postgres(Engine):
         self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
     def close(self) -> None:
-        self._connection.close()
+        if self._beside is None:
+            self._connection.close()

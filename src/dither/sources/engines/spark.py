@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
@@ -17,16 +18,20 @@ from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import (
+    DAY_SECONDS,
     HALF_BITS,
     Engine,
     Row,
     arrow_schema,
+    clamped,
+    column,
     guarded,
     streamed,
     whole_result,
     within_infinities,
 )
 from dither.sources.files import state_of_file
+from dither.sources.formats import FIRST_SECOND, LAST_SECOND
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
 
@@ -38,20 +43,22 @@ _STORED_TYPES = (
     dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
     | {"float": "real", "double": "real", "decimal": "decimal", "boolean": "boolean"}
     | {"string": "text", "varchar": "text", "char": "text"}
-    | {"date": "date", "timestamp": "date", "timestamp_ntz": "date"}
+    | {"date": "date", "timestamp": "timestamp", "timestamp_ntz": "timestamp"}
 )
 
+_DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _BATCH = 1 << 16
 
 
 class Spark(Engine):
     """One DataFrame."""
 
-    dialect: ClassVar[str] = "spark"
-    bytewise: ClassVar[str | None] = None
+    dialect = "spark"
+    bytewise: str | None = None
     casts_text = False
 
-    def __init__(self, source: DataFrame | str, table: str | None = None) -> None:
+    def __init__(self, source: DataFrame | str, table: str | None = None, *, beside: Spark | None = None) -> None:
+        """beside: an engine whose session must be the same, so that one query can join both tables."""
         try:
             from pyspark.errors import PySparkException  # noqa: PLC0415  (an optional part)
         except ImportError:
@@ -64,11 +71,15 @@ class Spark(Engine):
         self._described_as = str(source) if isinstance(source, str) else (table or "frame")
         self._frame = guarded(self._called, lambda: self._frame_of(source, table), *self._errors)
         self._session = self._frame.sparkSession
+        if beside is not None and self._session is not beside._session:
+            raise InvalidArgument("source", "spark", "tables that are linked must be of one Spark session")
         self._view = f"dither_source_{id(self):x}"
         guarded(self._called, lambda: self._frame.createOrReplaceTempView(self._view), *self._errors)
+        named = {field.name: field.dataType.simpleString().split("(")[0] for field in self._frame.schema}
+        self._zoned = frozenset(name for name, stored_type in named.items() if stored_type == "timestamp")
         self._stored_types = {
-            field.name: _STORED_TYPES.get(field.dataType.simpleString().split("(")[0], "other")
-            for field in self._frame.schema
+            name: "duration" if _DAY_TIME.fullmatch(stored_type) else _STORED_TYPES.get(stored_type, "other")
+            for name, stored_type in named.items()
         }
 
     @staticmethod
@@ -172,6 +183,31 @@ class Spark(Engine):
     def day_number(self, day: exp.Expr) -> exp.Expr:
         epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")
         return exp.Anonymous(this="datediff", expressions=[day, epoch])
+
+    def epoch_second(self, name: str) -> exp.Expr:
+        raw = column(name)
+        if name in self._zoned:
+            whole: exp.Expr = exp.Anonymous(this="unix_seconds", expressions=[raw])
+        else:  # (its days and hours as they stand: a cast to moments would be one to the session's time zone)
+            parts = [
+                exp.Mul(this=exp.Anonymous(this=part, expressions=[raw.copy()]), expression=literal(size))
+                for part, size in (("hour", 3_600), ("minute", 60), ("second", 1))
+            ]
+            days = exp.cast(self.day_number(exp.cast(raw, "date")), "bigint")
+            whole = exp.Mul(this=days, expression=literal(DAY_SECONDS))
+            for part in parts:
+                whole = exp.Add(this=whole, expression=part)
+        ends = (literal(end) for end in (FIRST_SECOND, LAST_SECOND))
+        return exp.case().when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null()).else_(clamped(whole, *ends))
+
+    def span_seconds(self, name: str) -> exp.Expr:
+        # Whole days, hours and minutes, and seconds with their fraction: each of them by itself, none overflows.
+        written = self.sql(column(name))
+        parts = [
+            f"CAST(EXTRACT({part} FROM {written}) AS DOUBLE) * {size}"
+            for part, size in (("DAY", 86_400), ("HOUR", 3_600), ("MINUTE", 60), ("SECOND", 1))
+        ]
+        return exp.Paren(this=exp.Var(this=" + ".join(parts)))
 
     def fingerprint(self) -> str:
         return f"spark:{self._described_as}" if self._named else ""

@@ -18,7 +18,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from dither.sources.engines.engine import (
     HALF_BITS,
     LARGEST_DOUBLE,
     Engine,
+    Row,
     arrow_schema,
     clamped,
     column,
@@ -39,7 +40,15 @@ from dither.sources.engines.engine import (
 )
 from dither.sources.entries import FALSE_WORDS, TRUE_WORDS
 from dither.sources.files import state_of_file
-from dither.sources.formats import DateFormat, NumberFormat
+from dither.sources.formats import (
+    ISO_MOMENTS,
+    DateFormat,
+    DurationFormat,
+    IsoMoments,
+    Moments,
+    NumberFormat,
+    TimestampFormat,
+)
 from dither.sources.frames import arrow
 from dither.sources.predicates import Constant, literal
 
@@ -73,22 +82,27 @@ _AFFINITIES = (
 class SQLite(Engine):
     """One table or view of a SQLite file, which is never written to."""
 
-    dialect: ClassVar[str] = "sqlite"
-    bytewise: ClassVar[str | None] = "BINARY"
-    stores_nan: ClassVar[bool] = False
+    dialect = "sqlite"
+    bytewise: str | None = "BINARY"
+    stores_nan = False
     has_grouping_sets = False
     casts_text = False
 
-    def __init__(self, source: str | Path, table: str | None = None) -> None:
-        self._file = Path(source)
+    def __init__(self, source: str | Path, table: str | None = None, *, beside: SQLite | None = None) -> None:
+        """beside: an engine whose connection is used, so that one query can join both tables."""
+        self._file, self._beside = Path(source), beside
         if sqlite3.sqlite_version_info < _OLDEST:
             needed = ".".join(map(str, _OLDEST))
             raise InvalidArgument("source", str(source), f"needs SQLite {needed} or newer below Python's sqlite3")
         if not self._file.is_file():
             raise InvalidArgument("source", str(source), "must be the path of a readable file")
-        self._lock = threading.RLock()
-        self._formats: list[NumberFormat | DateFormat] = []
-        self._connection = self._connected()
+        if beside is not None and beside._file.resolve() != self._file.resolve():
+            raise InvalidArgument("source", str(source), "tables that are linked must be in one file")
+        self._lock: threading.RLock = threading.RLock() if beside is None else beside._lock
+        self._formats: list[NumberFormat | DateFormat | DurationFormat | IsoMoments] = (
+            [] if beside is None else beside._formats
+        )
+        self._connection: sqlite3.Connection = self._connected() if beside is None else beside._connection
         self._name = self._found(table)
         self._stored_types = self._described()
 
@@ -172,7 +186,7 @@ class SQLite(Engine):
     def estimated_rows(self) -> int:
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0] or 0)
 
-    def rows(self, query: exp.Select) -> list[tuple[int | float | str | None, ...]]:
+    def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
@@ -278,6 +292,24 @@ class SQLite(Engine):
             self._needs_casts(name)
         return self.day_number(column(name))
 
+    def second(self, name: str, stored_type: str, written: Moments | None = None) -> exp.Expr:
+        if stored_type == "text" and written is None:
+            self._needs_casts(name)
+        # There are no moments: texts are.  A number may be a Julian day or seconds since 1970: it is missing.
+        read = self._read(name, ISO_MOMENTS if written is None else written)
+        return _by_type(column(name), text=read)
+
+    def epoch_second(self, name: str) -> exp.Expr:
+        return self.second(name, "date")
+
+    def span(self, name: str, stored_type: str, written: DurationFormat | None = None) -> exp.Expr:
+        if stored_type == "text" and written is not None:
+            return self._read(name, written)
+        return self.number(name, stored_type)
+
+    def span_seconds(self, name: str) -> exp.Expr:
+        return self.number(name, "real")
+
     def day_number(self, day: exp.Expr) -> exp.Expr:
         # There are no dates: ISO texts are.  A number may be a Julian day or seconds since 1970: it is missing.
         read = exp.Anonymous(this="dither_day", expressions=[_bytes(day)])
@@ -307,7 +339,7 @@ class SQLite(Engine):
     def person(self, name: str, stored_type: str) -> exp.Expr:  # noqa: ARG002
         return self.text(name, "text")
 
-    def _read(self, name: str, written: NumberFormat | DateFormat) -> exp.Expr:
+    def _read(self, name: str, written: NumberFormat | DateFormat | DurationFormat | IsoMoments) -> exp.Expr:
         if written not in self._formats:
             self._formats.append(written)
         place = literal(self._formats.index(written))
@@ -319,6 +351,10 @@ class SQLite(Engine):
         written, text = self._formats[place], _decoded(entry)
         if isinstance(written, NumberFormat):
             return written.number(text)  # (NaN is NULL)
+        if isinstance(written, DurationFormat):
+            return written.seconds(text)
+        if isinstance(written, (TimestampFormat, IsoMoments)):
+            return written.second(text)
         day = written.day(text)
         return None if day is None else day.toordinal() - _EPOCH
 
@@ -332,6 +368,10 @@ class SQLite(Engine):
         return ",".join(filter(None, map(state_of_file, (self._file, log)))) or None
 
     def ready(self) -> None:
+        if self._beside is not None:
+            self._beside.ready()
+            self._connection = self._beside._connection
+            return
         if not self._file.is_file():
             raise SourceFailed(f"{self._called} is not there any more; nothing was charged")
         if self._file.stat().st_ino != self._inode:  # another file has been put in its place
@@ -355,7 +395,8 @@ class SQLite(Engine):
                         self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        self._connection.close()
+        if self._beside is None:
+            self._connection.close()
 
 
 def _stored_type(declared: str) -> str:

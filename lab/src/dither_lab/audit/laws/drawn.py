@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
+from dither.queries.order import Median, Minimum
+from dither_lab.audit.imitation import broken_draw
 from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import ListedDistribution, Outputs
-from dither_lab.audit.laws.registry import Answer, IndependentLaw, Pair, WorstPair, output_law
+from dither_lab.audit.laws.registry import Answer, IndependentLaw, Mutant, Pair, WorstPair, output_law
+from dither_lab.audit.universes import Universe, column_universe
 
 BITS = 160
 Place = TypeVar("Place")
@@ -72,13 +75,56 @@ def normalised(weights: dict[Place, float]) -> dict[Place, float]:
     return {point: weight / total for point, weight in weights.items()}
 
 
-def point_weights(edges: Sequence[int], weights: Sequence[int]) -> dict[int, int]:
-    """A public measure on a grid, point by point, from the first points of its segments and the weights in them."""
-    return {
+class _Multiples(Protocol):
+    @property
+    def spacing(self) -> Fraction: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def weight(self) -> int: ...
+
+
+class PublicMeasure(Protocol):
+    """Weights of answers, the same for all data."""
+
+    @property
+    def edges(self) -> Sequence[int]: ...
+    @property
+    def weights(self) -> Sequence[int]: ...
+    @property
+    def round_numbers(self) -> Sequence[_Multiples]: ...
+
+
+class Rated(Protocol):
+    """Weights fall by this rate with the cost."""
+
+    @property
+    def rate(self) -> Fraction: ...
+
+
+class DrawnByCost(Rated, Protocol):
+    """What is public of a draw by inverse sensitivity."""
+
+    @property
+    def measure(self) -> PublicMeasure: ...
+    @property
+    def one_sided(self) -> bool: ...
+
+
+def point_weights(measure: PublicMeasure) -> dict[int, int]:
+    """A public measure on a grid, point by point, from the first points of its segments and the weights in them, and
+    from what multiples of a unit weigh beside that, each at the nearest grid point."""
+    result = {
         point: weight
-        for first, after, weight in zip(edges, edges[1:], weights, strict=False)
+        for first, after, weight in zip(measure.edges, measure.edges[1:], measure.weights, strict=False)
         for point in range(first, after)
     }
+    for numbers in measure.round_numbers:
+        for multiple in range(numbers.first, numbers.first + numbers.count):
+            result[math.floor(multiple * numbers.spacing + Fraction(1, 2))] += numbers.weight
+    return result
 
 
 class _Drawn(IndependentLaw):
@@ -119,16 +165,16 @@ class _Drawn(IndependentLaw):
 class InverseLaw(_Drawn):
     """``m(z) e^{-rate cost(z)}``, cost(z) the least k with ``R_{-k} <= z <= R_k`` (docs/proofs/inverse.md).
 
-    For extremes, whose costs are counts of one tail, the value itself costs 1 and not 0.
+    In one-sided draws of extremes, whose costs are counts of one tail, the value itself costs 1 and not 0.
     """
 
     proof = "inverse"
 
-    def costs(self, prepared: Any, facts: Facts[D], data: D) -> Costs:
+    def costs(self, prepared: DrawnByCost, facts: Facts[D], data: D) -> Costs:
         low, high = facts.statistic.answers.ends
         lowest, highest = facts.reachable(data)
-        least = 1 if facts.statistic.monotone_cost else 0
-        weights = point_weights(prepared.measure.edges, prepared.measure.weights)
+        least = self.cost_of_the_value(prepared)
+        weights = self.weights(prepared, facts, data)
         held: dict[int, dict[int, int]] = {}
         for point in range(low, high + 1):
             changes = next(
@@ -139,8 +185,24 @@ class InverseLaw(_Drawn):
             held[point] = {max(changes, least): weights[point]}
         return Costs(prepared.rate, held, (low, high))
 
-    def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float]:
+    def cost_of_the_value(self, prepared: DrawnByCost) -> int:
+        """What the true value costs."""
+        return 1 if prepared.one_sided else 0
+
+    def weights(self, prepared: DrawnByCost, facts: Facts[D], data: D) -> dict[int, int]:  # noqa: ARG002
+        """The measure: the same for all data."""
+        return point_weights(prepared.measure)
+
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:
+        smallest = column_universe(Minimum(bounds=(0, 6)), range(0, 7, 2), 3)
+        middle = column_universe(Median(bounds=(0, 6)), range(0, 7, 2), 3)
+        for law, universe in ((TwoSidedAtTheWholeRate(), smallest), (RoundWhereTheRecordIs(), middle)):
+            yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
+
+    def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float] | None:
         chances, interval = self.costs(prepared, facts, data).law(), prepared.interval
+        if interval is not None and interval.sampling is not None:
+            return None  # (drawn_intervals.py enumerates them)
         if interval is None:
             return {(answer,): p for answer, p in chances.items()}
         joint: dict[Answer, float] = {}
@@ -154,6 +216,43 @@ class InverseLaw(_Drawn):
             return None
         interval = replace(prepared.interval, epsilon=prepared.interval.epsilon * factor)
         return replace(prepared, interval=interval)  # type: ignore[no-any-return]
+
+
+class _BrokenInverseLaw(InverseLaw):
+    """The same claim, and one mistake."""
+
+    mistake: str
+
+    def distribution(self, prepared: DrawnByCost, facts: Facts[D], data: D) -> ListedDistribution:
+        """What the mutant releases."""
+        return ListedDistribution(self.costs(prepared, facts, data).law())
+
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
+        return iter(())
+
+
+class TwoSidedAtTheWholeRate(_BrokenInverseLaw):
+    """The value of an extreme costs less than what lies beyond it, and the rate is that of one tail alone.
+
+    One change then raises the cost of one answer while it lowers that of others.
+    """
+
+    mistake = "a two-sided draw of an extreme at the rate of a one-sided one"
+
+    def cost_of_the_value(self, prepared: DrawnByCost) -> int:  # noqa: ARG002
+        return 0
+
+
+class RoundWhereTheRecordIs(_BrokenInverseLaw):
+    """The unit of round numbers is read off the records: the value itself weighs three times as much as others."""
+
+    mistake = "round numbers that are read off the records"
+
+    def weights(self, prepared: DrawnByCost, facts: Facts[D], data: D) -> dict[int, int]:
+        value = facts.value(data)
+        return {
+            point: weight * (3 if point == value else 1) for point, weight in point_weights(prepared.measure).items()
+        }
 
 
 def half_width_law(
@@ -176,22 +275,7 @@ def half_width_law(
     value out, which is 0 for every interval that misses.
     """
     low, high = facts.statistic.answers.ends
-    falls = float(epsilon) / 2.0 if rate is None else rate
-    away = [0]
-    while away[-1] < max(high - answer, answer - low):
-        away.append(max(away[-1] + 1, away[-1] * 4 // 3))
     lowest, highest = facts.reachable(data)
-    changes = len(highest) - 1, len(lowest) - 1
-    least = math.log(float(miss))
-    for m in (6, 12, 24, 48):
-        narrower = m * (1.0 - (m / (m + 1)) ** (len(away) - 1))
-        target = max(math.ceil((math.log(narrower) - least) / falls) - 1, 0) if narrower > float(miss) else 0
-        room = min((change for change in changes if change > target), default=math.inf)
-        if (len(away) - 1) * math.log(1 + 1 / m) + math.log(m + 1) + 3.0 <= falls * (room - target):
-            break
-    upper_ends = [high if target >= changes[0] else min(answer + distance, high) for distance in away]
-    lower_ends = [low if target >= changes[1] else max(answer - distance, low) for distance in away]
-    nested = list(dict.fromkeys(zip(lower_ends, upper_ends, strict=True)))
 
     def kept(values: list[int], behind: list[int], end: int, bound: int) -> float:
         """The most changes that keep within one end; of values that rise."""
@@ -208,6 +292,62 @@ def half_width_law(
         below = kept([-v for v in lowest], [-v for v in highest], -ends[0], -low)
         return min(above, below) if signed else max(min(above, below) + 1, 0)
 
+    return _nested_law(epsilon, miss, (low, high), answer, (len(highest) - 1, len(lowest) - 1), margin, rate)
+
+
+def population_width_law(
+    epsilon: Fraction,
+    miss: Fraction,
+    ranks: tuple[int, int],
+    records: Sequence[int],
+    ends: tuple[int, int],
+    answer: int,
+    most: int | None = None,
+    *,
+    rate: float | None = None,
+) -> dict[tuple[int, int], float]:
+    """The same for intervals that are to hold the values at two ranks a and b (docs/proofs/intervals.md, section 6).
+
+    The margin of an interval is ``min(#{x <= upper end} - b, a - 1 - #{x < lower end})``, a side at a bound infinite.
+
+    ``most``: the public bound on the number of records, where that is private.
+    """
+    (lower, upper), (low, high) = ranks, ends
+
+    def margin(held: tuple[int, int]) -> float:
+        above = math.inf if held[1] >= high else sum(x <= held[1] for x in records) - upper
+        below = math.inf if held[0] <= low else lower - 1 - sum(x < held[0] for x in records)
+        return min(above, below)
+
+    changes = (len(records) + 1 - upper, lower) if most is None else (most + 1, most + 1)
+    return _nested_law(epsilon, miss, ends, answer, changes, margin, rate)
+
+
+def _nested_law(
+    epsilon: Fraction,
+    miss: Fraction,
+    bounds: tuple[int, int],
+    answer: int,
+    changes: tuple[int, int],
+    margin: Callable[[tuple[int, int]], float],
+    rate: float | None,
+) -> dict[tuple[int, int], float]:
+    """``changes``: how many take the value to the upper and to the lower bound at most, public."""
+    low, high = bounds
+    falls = float(epsilon) / 2.0 if rate is None else rate
+    away = [0]
+    while away[-1] < max(high - answer, answer - low):
+        away.append(max(away[-1] + 1, away[-1] * 4 // 3))
+    least = math.log(float(miss))
+    for m in (6, 12, 24, 48):
+        narrower = m * (1.0 - (m / (m + 1)) ** (len(away) - 1))
+        target = max(math.ceil((math.log(narrower) - least) / falls) - 1, 0) if narrower > float(miss) else 0
+        room = min((change for change in changes if change > target), default=math.inf)
+        if (len(away) - 1) * math.log(1 + 1 / m) + math.log(m + 1) + 3.0 <= falls * (room - target):
+            break
+    upper_ends = [high if target >= changes[0] else min(answer + distance, high) for distance in away]
+    lower_ends = [low if target >= changes[1] else max(answer - distance, low) for distance in away]
+    nested = list(dict.fromkeys(zip(lower_ends, upper_ends, strict=True)))
     logs, before = [], -math.inf
     for place, ends in enumerate(nested):
         now = margin(ends)
@@ -226,7 +366,7 @@ class LadderLaw(_Drawn):
 
     proof = "ladder_mechanism"
 
-    def costs(self, prepared: Any, facts: Facts[D], data: D) -> Costs:
+    def costs(self, prepared: Rated, facts: Facts[D], data: D) -> Costs:
         low, high = facts.statistic.answers.ends
         value, widest = facts.value(data), facts.global_sensitivity
         widths = facts.sensitivities(data, min(facts.settled(data), high - low + 1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Protocol, cast
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from dither.mechanisms.mechanism import Mechanism, Prepared
+from dither.mechanisms.race import Raced
 from dither.privacy import Loss
-from dither.queries.graphs import Edges
+from dither.queries.graphs import Edges, Triangles
 from dither.sources.graph import Graph
+from dither.statistics.node_graphs import NodeStarCount, NodeTriangleCount
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.checks import float_bound
 from dither_lab.audit.imitation import broken_draw
@@ -42,20 +45,75 @@ class Limited(Protocol):
     def loss(self) -> Loss: ...
 
 
+class LimitedStatistic(Protocol):
+    """What is read of a statistic: its public facts, and the value whose place below the optimum is checked."""
+
+    @property
+    def largest_share(self) -> int: ...
+    def limited_values(self, data: Graph, limits: Sequence[int]) -> list[int]: ...
+
+
 def limited_by_force(statistic: Statistic[Graph], data: Graph, limit: int) -> int:
-    """``max sum u`` over weights in [0, 1] of the edges or triangles, at most ``limit`` a vertex, rounded down."""
-    size = 3 if "Triangle" in type(statistic).__name__ else 2
+    """The value under a limit, in the obvious way."""
+    limited = cast("LimitedStatistic", statistic)
+    if isinstance(statistic, NodeTriangleCount):
+        best = triangles_by_force(data, limit, limited.largest_share)
+        value = limited.limited_values(data, [limit])[0]
+        # A certified value is any within a 64th of the limit below the optimum.
+        return value if math.floor(best - limit / 64 - 1e-6) <= value <= best + 1e-6 else math.floor(best + 1e-6)
+    if isinstance(statistic, NodeStarCount):
+        return stars_by_force(data, statistic.k, limit, limited.largest_share)
+    return _solved(frozenset(map(tuple, data.edges.tolist())), data.vertices, limit)
+
+
+def triangles_of(data: Graph) -> list[tuple[int, ...]]:
+    """All triangles."""
     edges = frozenset(map(tuple, data.edges.tolist()))
-    return _solved(edges, data.vertices, size, limit)
+    some = combinations(range(data.vertices), 3)
+    return [three for three in some if all(pair in edges for pair in combinations(three, 2))]
+
+
+def triangles_by_force(data: Graph, limit: int, largest: int) -> float:
+    """``max sum of 9/8 u - u^2/8``, u in [0, 1], at most 7/8 of the limit at a vertex; the count under the largest."""
+    counted = tuple(triangles_of(data))
+    return float(len(counted)) if limit >= largest or not counted else _concave(counted, data.vertices, limit)
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _solved(edges: frozenset[tuple[int, int]], vertices: int, size: int, limit: int) -> int:
+def _concave(counted: tuple[tuple[int, ...], ...], vertices: int, limit: int) -> float:
+    from scipy.optimize import LinearConstraint, minimize  # noqa: PLC0415  (slow to load)
+
+    inside = np.array([[vertex in three for three in counted] for vertex in range(vertices)], dtype=float)
+    solved = minimize(
+        lambda u: -float(np.sum(1.125 * u - u * u / 8)),
+        np.zeros(len(counted)),
+        jac=lambda u: -(1.125 - u / 4),
+        bounds=[(0.0, 1.0)] * len(counted),
+        constraints=[LinearConstraint(inside, ub=np.full(vertices, 0.875 * limit))],
+        method="SLSQP",
+        options={"ftol": 1e-13, "maxiter": 1000},
+    )
+    return -float(solved.fun)
+
+
+def stars_by_force(data: Graph, k: int, limit: int, largest: int) -> int:
+    """k-stars of edges that are kept, in rising order, while both vertices have fewer than the degree of the limit."""
+    degree = data.vertices - 1
+    if limit < largest:
+        degree = max(d for d in range(data.vertices - 1) if 2 * k * math.comb(d, k) <= limit)
+    kept = [0] * data.vertices
+    for u, v in sorted(data.edges.tolist()):
+        if max(kept[u], kept[v]) < degree:
+            kept[u], kept[v] = kept[u] + 1, kept[v] + 1
+    return sum(math.comb(many, k) for many in kept)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _solved(edges: frozenset[tuple[int, int]], vertices: int, limit: int) -> int:
+    """``max sum u`` over weights in [0, 1] of the edges, at most ``limit`` a vertex, rounded down."""
     from scipy.optimize import linprog  # noqa: PLC0415  (slow to load)
 
-    counted = [
-        some for some in combinations(range(vertices), size) if all(pair in edges for pair in combinations(some, 2))
-    ]
+    counted = sorted(edges)
     if not counted:
         return 0
     inside = np.array([[vertex in some for some in counted] for vertex in range(vertices)], dtype=float)
@@ -71,7 +129,7 @@ def integer_tail(steps: int, scale: Fraction) -> float:
 
 
 class _LimitedLaw(IndependentLaw):
-    """Values under limits by linear programs."""
+    """Values under limits by programs solved in the obvious way."""
 
     proof = "node_privacy"
     noises = ("laplace",)
@@ -132,6 +190,12 @@ class RaceLaw(_LimitedLaw):
         universe = node_universe(Edges(), 4)
         for law in (NoiseOfOneLimit(), DeletedVertices()):
             yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
+        universe = node_universe(Triangles(), 5)
+        honest = cast("Raced", prepare(universe))
+        under_five = replace(honest, limits=(5,), scales=(5 / honest.loss.exact_epsilon,))
+        for triangle_law, raced in ((DeletedCorners(), under_five), (Aborted(), honest), (Uncertified(), honest)):
+            draws = broken_draw(raced, triangle_law, universe.enumerated())
+            yield Mutant(triangle_law.mistake, universe, draws, triangle_law)
 
 
 def _penalty(scale: Fraction, miss: float) -> int:
@@ -167,6 +231,60 @@ class DeletedVertices(RaceLaw):
 
     def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())
+
+
+class _WrongTriangles(RaceLaw):
+    """Values of triangles that are no certified optimum."""
+
+    @abstractmethod
+    def wrong(self, graph: Graph, limit: int) -> int:
+        """The value under a limit below the largest share."""
+
+    def values(self, prepared: Limited, facts: Facts[D], data: D) -> list[int]:
+        graph, largest = cast(Graph, data), cast("LimitedStatistic", facts.statistic).largest_share
+        return [len(triangles_of(graph)) if limit >= largest else self.wrong(graph, limit) for limit in prepared.limits]
+
+    def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
+        return iter(())
+
+
+class DeletedCorners(_WrongTriangles):
+    """Vertices in more triangles than a limit are left out with all of them."""
+
+    mistake = "a limit of triangles that deletes vertices"
+
+    def wrong(self, graph: Graph, limit: int) -> int:
+        listed = triangles_of(graph)
+        shares = [sum(v in three for three in listed) for v in range(graph.vertices)]
+        return sum(max(shares[v] for v in three) <= limit for three in listed)
+
+
+class Aborted(_WrongTriangles):
+    """A solver that stops early, and counts 0 where it did: here, where vertices have unequal shares above the limit.
+
+    Its first dual point is optimal where all shares are equal.
+    """
+
+    mistake = "an optimum of triangles that stops early and counts 0"
+
+    def wrong(self, graph: Graph, limit: int) -> int:
+        listed = triangles_of(graph)
+        shares = {sum(v in three for three in listed) for v in range(graph.vertices)} - {0}
+        if shares and max(shares) > 0.875 * limit and len(shares) > 1:
+            return 0
+        return math.floor(triangles_by_force(graph, limit, math.comb(graph.vertices - 1, 2)) + 1e-6)
+
+
+class Uncertified(_WrongTriangles):
+    """An optimum in floats after so many steps: with many triangles it is still the first dual value, the count."""
+
+    mistake = "an optimum of triangles that is not certified"
+
+    def wrong(self, graph: Graph, limit: int) -> int:
+        listed = triangles_of(graph)
+        if len(listed) > 6:
+            return len(listed)
+        return math.floor(triangles_by_force(graph, limit, math.comb(graph.vertices - 1, 2)) + 1e-6)
 
 
 @output_law("drawn_limit")

@@ -78,6 +78,55 @@ def joint_law(
     return _normalised(weight)
 
 
+def nested_law(
+    fine: Sequence[int],
+    bounds: tuple[int, int],
+    ranks: Sequence[int],
+    rate: float,
+    *,
+    relative: bool = False,
+) -> dict[Answers, float]:
+    """Some quantiles jointly, then those between two of them jointly (docs/proofs/quantiles.md, section 3).
+
+    relative: a mistake: the last segment of a group is wanted as long as its records make it, so that a record which is
+    added moves the scores of two segments.
+    """
+    count, n = len(ranks), len(fine)
+    groups = max(round(math.sqrt(count + 1)), 1)
+    roots = [round(Fraction(j * (count + 1), groups)) - 1 for j in range(1, groups)]
+    law: Counter[Answers] = Counter()
+    first = wanted_law(fine, bounds, [0.0, *(ranks[root] - 0.5 for root in roots), float(n)], rate)
+    for drawn, chance in first.items():
+        edges = [bounds[0], *drawn, bounds[1]]
+        paths: dict[Answers, float] = {(): chance}
+        for group, (before, after) in enumerate(zip([-1, *roots], [*roots, count], strict=True)):
+            low, high = edges[group], edges[group + 1]
+            inside = [x for x in fine if (group == 0 or x >= low) and (group == len(roots) or x < high)]
+            start = 0.0 if group == 0 else ranks[before] - 0.5
+            stop = float(n) if group == len(roots) else ranks[after] - 0.5
+            wanted = [0.0, *(rank - 0.5 - start for rank in ranks[before + 1 : after]), stop - start]
+            if relative:
+                wanted[-1] = float(len(inside))
+            own = wanted_law(inside, (low, high), wanted, rate) if after - before > 1 else {(): 1.0}
+            root = drawn[group : group + 1]
+            paths = {(*path, *z, *root): p * q for path, p in paths.items() for z, q in own.items()}
+        law.update(paths)  # chances add up like counts
+    return dict(law)
+
+
+def wanted_law(
+    records: Sequence[int], bounds: tuple[int, int], wanted: Sequence[float], rate: float
+) -> dict[Answers, float]:
+    """Every tuple of points, weighted by how far segments are from wanted sizes; the places where they are to end."""
+    below = {z: sum(x < z for x in records) for z in range(bounds[0], bounds[1] + 1)}
+    weight: Counter[Answers] = Counter()
+    for z in product(range(bounds[0], bounds[1] + 1), repeat=len(wanted) - 2):
+        cut = [0, *(below[point] for point in sorted(z)), len(records)]
+        score = sum(abs((cut[j] - cut[j - 1]) - (wanted[j] - wanted[j - 1])) for j in range(1, len(cut)))
+        weight[tuple(sorted(z))] += math.exp(-rate * score)  # type: ignore[assignment]
+    return _normalised(weight)
+
+
 @dataclass(frozen=True)
 class LevelNode:
     """One quantile to draw: which one, between which, and its share among the records between them."""
@@ -161,6 +210,9 @@ def several_law(prepared: Any, data: Any) -> dict[Answers, float]:
     if prepared.order_of_draws == "joint":
         ranks = [max(1, math.ceil(share * statistic.records)) for share in statistic.shares]
         law = joint_law(np.array(fine, dtype=np.int64), bounds, ranks, rate)
+    elif prepared.order_of_draws == "nested":
+        ranks = [max(1, math.ceil(share * statistic.records)) for share in statistic.shares]
+        law = nested_law(fine, bounds, ranks, rate)
     else:
         law = levels_law(fine, bounds, statistic.shares, rate)
     result: Counter[Answers] = Counter()

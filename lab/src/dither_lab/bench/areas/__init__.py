@@ -1,4 +1,4 @@
-"""The seven areas; each module has ``AREA``."""
+"""The areas; each module has ``AREA``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 from dither.errors import InvalidArgument
 from dither_lab.bench.design import Area
 
-AREAS = ("noise", "quantiles", "tables", "graphs", "models", "composition", "server")
+AREAS = ("noise", "quantiles", "arrays", "tables", "graphs", "models", "composition", "server")
 
 
 def area_of(name: str) -> Area:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither_lab.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
@@ -169,6 +170,42 @@ def _people(quick: bool) -> list[Comparison]:
     ]
 
 
+def _people_triangles(quick: bool) -> list[Comparison]:
+    """Triangles where vertices are people, beside the race to the top as its paper prints it."""
+
+    def way(label: str, mechanism: str) -> Way:
+        return Way(OURS, "people_triangles", label, {"mechanism": mechanism, "epsilon": "0.8"})
+
+    names = ("ego-Facebook", "email-Enron", "loc-Gowalla")
+    graphs = [Data("light tail, ring of 20000", _ring)] + [_real(name) for name in (names[:1] if quick else names)]
+    return [
+        Comparison(
+            name=f"people triangles/{data.name}",
+            what=f"error of the triangles of {data.name}, over the largest share of a vertex, vertices are people",
+            data=data,
+            ours=way("drawn limit", "drawn_limit"),
+            others=(way("race, base 8", "race"), way("race to the top as printed, base 2", "printed")),
+            measures=("error",),
+            guarantee="epsilon 0.8",
+            neighbours=CHANGE_VERTEX,
+            score=lambda answer, data: float(answer),
+            unit="largest shares",
+            centre="median",
+            effort=MeasuringEffort(1, 20, 0.0),
+            asked=(Asked("error", 1.0, peers=("race to the top as printed, base 2",)),),
+        )
+        for data in graphs
+    ]
+
+
+def _ring(index: int, folder: Path) -> dict[str, NDArray[np.integer]]:
+    """Vertices on a ring, each joined to the ten before and after it: everybody has the same share."""
+    n = 20_000
+    around = np.arange(n)
+    edges = np.concatenate([np.stack([around, (around + step) % n], axis=1) for step in range(1, 11)])
+    return {"edges": np.sort(edges, axis=1).astype(np.int32), "n": np.array(n)}
+
+
 def _ladder(
     name: str,
     what: str,
@@ -290,7 +327,14 @@ def _trees(quick: bool) -> list[Comparison]:
 
 def comparisons(quick: bool) -> list[Comparison]:
     """Noise, node privacy, times of triangle ladders, spanning trees."""
-    return [*_errors(quick), *_subgraphs(quick), *_people(quick), *_times(quick), *_trees(quick)]
+    return [
+        *_errors(quick),
+        *_subgraphs(quick),
+        *_people(quick),
+        *_people_triangles(quick),
+        *_times(quick),
+        *_trees(quick),
+    ]
 
 
 AREA = Area("graphs", "Graphs", comparisons)

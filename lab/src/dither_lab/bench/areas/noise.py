@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
@@ -102,6 +103,37 @@ def _factors() -> list[Comparison]:
     ]
 
 
+def _pays(index: int, folder: Path) -> dict[str, NDArray[np.float64]]:
+    return {"x": np.clip(np.random.default_rng([11, index]).lognormal(11, 0.6, 2_000), 0, 600_000)}
+
+
+def _staircase(quick: bool) -> list[Comparison]:
+    """A single sum by staircase noise over Laplace noise."""
+    count, laplace = 5 if quick else 10, "Laplace noise (ours)"
+
+    def way(label: str, mechanism: str, epsilon: float) -> Way:
+        options = {"bounds": (0, 600_000), "epsilon": epsilon, "mechanism": mechanism}
+        return Way(OURS, "total", label, options)
+
+    return [
+        Comparison(
+            name=f"staircase/epsilon={epsilon:g}",
+            what="sum of 2,000 lognormal pays",
+            data=Data("pays to add up", _pays, count),
+            ours=way("staircase noise", "staircase", epsilon),
+            others=(way(laplace, "worst_case", epsilon),),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_ONE,
+            score=lambda answer, data: abs(answer - float(data["x"].sum())),
+            unit="dollars",
+            effort=MeasuringEffort(count, 60 if quick else 400, 2.0),
+            asked=(Asked("error", limit, peers=(laplace,)),) if limit else (),
+        )
+        for epsilon, limit in ((1.0, None), (2.0, 0.9), (3.0, 0.75))
+    ]
+
+
 def attributes(count: int, index: int, folder: Path) -> Dataset:
     """Records that have each attribute or not."""
     return {"bits": np.random.default_rng([count, index]).integers(0, 2, (5_000, count))}
@@ -143,7 +175,7 @@ def _counting(quick: bool) -> list[Comparison]:
 
 def comparisons(quick: bool) -> list[Comparison]:
     """Scalars, vectors, constants, many counts at once."""
-    return [*_scalars(quick), *_vectors(quick), *_factors(), *_counting(quick)]
+    return [*_scalars(quick), *_vectors(quick), *_factors(), *_staircase(quick), *_counting(quick)]
 
 
 AREA = Area("noise", "Exact noise", comparisons)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +245,61 @@ def _trimmed_means(quick: bool) -> list[Comparison]:
     ]
 
 
+POPULATION_PAY = 600_000
+COVERED = {"median": 5_000, "mean": 5_000, "trimmed mean": 5_000, "slope": 3_000, "Gini by a program": 5_000}
+"""How many records are sampled for each."""
+MOST_MISSED = 0.0713
+"""Of 1,000 intervals at 95% more miss with a chance of one in a thousand."""
+
+
+def _population(kind: str, size: int, index: int, folder: Path) -> Dataset:
+    """A sample of a population of its own, and the value that this population has."""
+    rng = np.random.default_rng([31, index])
+    spread, middle, slope = rng.uniform(0.3, 0.9), rng.uniform(20_000, 80_000), rng.normal()
+    if kind == "slope":
+        x = rng.normal(size=size)
+        heavy = rng.standard_t(4, size) if index % 2 else rng.normal(size=size)
+        return {"x": x, "y": 3.0 + slope * x + 3.0 * spread * heavy, "truth": slope}
+    law, evenly = NormalDist(), np.clip((np.arange(20_000) + 0.5) / 20_000, 0, 1)
+    pays = np.clip(middle * np.exp(spread * np.array([law.inv_cdf(share) for share in evenly])), 0, POPULATION_PAY)
+    truths = {
+        "median": middle,
+        "mean": float(pays.mean()),
+        "trimmed mean": float(pays[2_000:-2_000].mean()),
+        "Gini by a program": 2.0 * law.cdf(spread / 2.0**0.5) - 1.0,
+    }
+    return {"x": middle * np.exp(spread * rng.normal(size=size)), "truth": truths[kind]}
+
+
+def _populations(quick: bool) -> list[Comparison]:
+    """How often 95% intervals miss what the population has: each on a sample of a population of its own."""
+    count = 20 if quick else 1_000
+
+    def missed(answer: list[float], data: Dataset) -> float:
+        return float(not answer[0] <= data["truth"] <= answer[1])
+
+    def way(kind: str, interval: str) -> Way:
+        return Way(OURS, "interval", f"interval={interval!r}", {"of": kind, "epsilon": 1.0, "interval": interval})
+
+    return [
+        Comparison(
+            name=f"population/{kind}",
+            what=f"share of 95% intervals of the {kind} of {size:,} records that miss their population's",
+            data=Data(f"populations {kind}", partial(_population, kind, size), count),
+            ours=way(kind, "population"),
+            others=() if kind == "slope" else (way(kind, "sample"),),
+            measures=("error",),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            score=missed,
+            quantity="share that misses",
+            effort=MeasuringEffort(count, 1, 5.0),
+            asked=(Asked("error", MOST_MISSED, of="ours"),),
+        )
+        for kind, size in COVERED.items()
+    ]
+
+
 MATCHING = 5_000
 
 
@@ -289,6 +345,72 @@ def _filtered_means(quick: bool) -> list[Comparison]:
         )
         for quantity, confidence, width, score, limit in judged
         for asked in ({**options, "confidence": confidence, "width": width},)
+    ]
+
+
+def _ages(index: int, folder: Path) -> dict[str, NDArray[np.int64]]:
+    drawn = np.random.default_rng([6, index]).normal(45, 18, 5_000)
+    return {"x": np.clip(np.rint(drawn), 18, 90).astype(np.int64)}
+
+
+YOUNGEST = {1.0: 8.6, 5.0: 3.6, 20.0: 0.05}
+"""What the error of a minimum of whole ages was to be at most."""
+
+
+def _extremes(quick: bool) -> list[Comparison]:
+    """The minimum of whole ages, whose error falls with epsilon, beside smooth noise."""
+    count = 5 if quick else 10
+
+    def way(choice: str, epsilon: float) -> Way:
+        options = {"q": 0.0, "epsilon": epsilon, "bounds": (0, 100), "whole": True, "choice": choice}
+        return Way(OURS, "quantile", choice, options)
+
+    return [
+        Comparison(
+            name=f"minimum of ages/epsilon={epsilon:g}",
+            what="minimum of 5,000 whole ages from 18 on, bounds (0, 100)",
+            data=Data("ages from 18", _ages, count),
+            ours=way("auto", epsilon),
+            others=(way("smooth", epsilon),),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_ONE,
+            score=lambda answer, data: abs(answer - float(data["x"].min())),
+            unit="years",
+            effort=MeasuringEffort(count, 40, 0.5),
+            asked=(Asked("error", limit, of="ours"),),
+        )
+        for epsilon, limit in YOUNGEST.items()
+    ]
+
+
+def _grades(size: int, index: int, folder: Path) -> dict[str, NDArray[np.float64]]:
+    drawn = np.random.default_rng([8, size, index]).normal(5.6, 0.8, size)
+    return {"x": np.clip(np.rint(drawn), 0, 10)}
+
+
+def _round_numbers(quick: bool) -> list[Comparison]:
+    """The median of whole numbers in a column of reals, which nobody declared to be whole, beside a declared step."""
+    count = 5 if quick else 10
+
+    def way(label: str, choice: str) -> Way:
+        options = {"q": 0.5, "epsilon": 0.5, "bounds": (0, 10), "whole": False, "choice": choice}
+        return Way(OURS, "quantile", label, options)
+
+    return [
+        Comparison(
+            name=f"median of grades/{size}",
+            what=f"median of {size:,} grades from 0 to 10 in a column of reals",
+            data=Data(f"grades {size}", partial(_grades, size), count),
+            ours=way("no step declared", "auto"),
+            others=(way("step=1 declared", "step of 1"),),
+            measures=("error",),
+            guarantee="epsilon 0.5",
+            neighbours=CHANGE_ONE,
+            score=scored(0.5),
+            effort=MeasuringEffort(count, 40, 0.5),
+        )
+        for size in (300, 3_000)
     ]
 
 
@@ -340,6 +462,32 @@ def _several_without_bounds(quick: bool) -> list[Comparison]:
             effort=MeasuringEffort(count, 20, 6.0),
         )
         for several in (3, 9)
+    ]
+
+
+MANY = {(49, 100_000): 20.0, (99, 100_000): 18.0, (49, 2_000_000): None, (99, 2_000_000): None}
+"""How many quantiles of how many records, and by how many ranks they were to be missed at most."""
+
+
+def _many_quantiles(quick: bool) -> list[Comparison]:
+    """More quantiles than one joint draw takes."""
+    count = 2 if quick else 5
+    return [
+        Comparison(
+            name=f"many quantiles/{several}/{size}",
+            what=f"{several} quantiles of {size:,} lognormal pays, mean error in ranks",
+            data=Data(f"pays {size}", partial(_pays, size), count),
+            ours=Way(OURS, "deciles", options={"bounds": (0, 1_000_000), "epsilon": 1.0, "count": several}),
+            measures=("error",),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            score=lambda answer, data: _missed_ranks(answer, data["x"]),
+            quantity="ranks",
+            effort=MeasuringEffort(count, 3 if quick else 40, 20.0 if quick else 400.0),
+            asked=() if limit is None else (Asked("error", limit, of="ours"),),
+        )
+        for (several, size), limit in MANY.items()
+        if not quick or size == 100_000
     ]
 
 
@@ -422,17 +570,21 @@ def _growth(quick: bool) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Errors, mechanisms, intervals, means of selections, several quantiles, answers without bounds, times."""
+    """Errors, mechanisms, intervals, selections, populations, several quantiles, answers without bounds, times."""
     return [
         *_errors(quick),
         *_by_mechanism(quick),
         *_median_intervals(quick),
         *_trimmed_means(quick),
         *_filtered_means(quick),
+        *_extremes(quick),
+        *_round_numbers(quick),
+        *_populations(quick),
         _several(quick),
         *_without_bounds(quick),
         *_fitted_means(quick),
         *_several_without_bounds(quick),
+        *_many_quantiles(quick),
         *_growth(quick),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +10,12 @@ from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, D
 
 GROUPS = 1_000
 SIZES = {False: (3_000_000, 10_000_000, 30_000_000), True: (300_000, 1_000_000, 3_000_000)}
+OTHERS = {False: 10_000_000, True: 2_000_000}
+"""Rows of what is asked at one size alone."""
+HUGE = {False: 100_000_000, True: 3_000_000}
 
-
-STATISTICS = {"mean": 2.0, "variance": 2.0, "maximum": None, "trimmed_mean": None, "quantiles": None}
+AGGREGATES = {"mean": 2.0, "sum": 2.0, "variance": 2.0}
+STATISTICS = {"maximum": None, "trimmed_mean": None, "quantiles": None}
 """Each with the ratio that was asked for, if any."""
 
 
@@ -42,65 +46,124 @@ def csv_file(rows: int, index: int, folder: Path) -> Dataset:
     return made | {"path": str(path)}
 
 
-def others(quick: bool) -> list[Comparison]:
-    """Other statistics of a Parquet file, six of them by twenty groups in one statement, and a median of a CSV file."""
-    size = 2_000_000
-    effort = MeasuringEffort(5 if quick else 7, 1, 0.0)
+def _comparison(
+    name: str,
+    task: str,
+    what: str,
+    data: Data,
+    size: int,
+    *,
+    rounds: int,
+    limit: Asked | None = None,
+    by: str | None = None,
+    measures: tuple[str, ...] = ("time",),
+    clock: str | None = None,
+    series: str | None = None,
+) -> Comparison:
+    options = {"rows": size, "groups": GROUPS, "epsilon": 1.0, "by": by}
+    return Comparison(
+        name=f"{name}/{size}",
+        what=what,
+        data=data,
+        ours=Way(OURS, task, "private, with an interval", options),
+        others=(Way("DuckDB", task, options=options, note="exact, not private"),),
+        measures=measures,
+        guarantee="epsilon 1 (the peer has none)",
+        neighbours=CHANGE_ONE,
+        effort=MeasuringEffort(rounds, 1, 0.0),
+        asked=() if limit is None else (limit,),
+        clock=clock,
+        series=series,
+        size=size,
+    )
+
+
+def comparisons(quick: bool) -> list[Comparison]:
+    """Medians at several sizes, by both clocks at the largest; other statistics, groups, a statement, a CSV file."""
+    rounds = 5 if quick else 7
+    results = []
+    for size in SIZES[quick]:
+        data, largest = Data(f"pay {size}", partial(pay_file, size)), size == SIZES[quick][-1]
+        what = f"median of {size:,} rows of Parquet"
+        limit = Asked("time", 1.0) if largest else None
+        measures = ("time", "memory") if largest else ("time",)
+        clock = "processor" if largest else None
+        results.append(
+            _comparison(
+                "median",
+                "median",
+                what,
+                data,
+                size,
+                rounds=rounds,
+                limit=limit,
+                measures=measures,
+                clock=clock,
+                series="median of a Parquet file",
+            )
+        )
+        if not largest:
+            continue
+        wall = f"{what}, by the wall clock"
+        results.append(
+            _comparison("wall", "median", wall, data, size, rounds=rounds, limit=Asked("time", 0.8), clock="wall")
+        )
+        groups = f"medians of {GROUPS:,} groups of {size:,} rows"
+        results.append(
+            _comparison("grouped", "median", groups, data, size, rounds=rounds, limit=Asked("time", 1.5), by="job")
+        )
+        results += [
+            _comparison(
+                name,
+                name,
+                f"{name} of {size:,} rows of Parquet",
+                data,
+                size,
+                rounds=rounds,
+                limit=Asked("time", most),
+            )
+            for name, most in AGGREGATES.items()
+        ]
+    listed = [*results, *_others(quick, rounds), _huge(quick)]
+    # What was promised is about the full sizes.
+    return [replace(item, asked=()) for item in listed] if quick else listed
+
+
+def _others(quick: bool, rounds: int) -> list[Comparison]:
+    size = OTHERS[quick]
     parquet, csv = Data(f"pay {size}", partial(pay_file, size)), Data(f"pay csv {size}", partial(csv_file, size))
     rows = [
         *((name, f"{name} of {size:,} rows of Parquet", parquet, limit) for name, limit in STATISTICS.items()),
         ("statement", f"six statistics by twenty groups of {size:,} rows, one statement", parquet, 1.5),
         ("csv_median", f"median of {size:,} rows of CSV", csv, 1.5),
     ]
-    options = {"rows": size, "groups": GROUPS, "epsilon": 1.0, "by": None}
     return [
-        Comparison(
-            name=f"{name}/{size}",
-            what=what,
-            data=data,
-            ours=Way(OURS, name, "private, with an interval", options),
-            others=(Way("DuckDB", name, options=options, note="exact, not private"),),
-            measures=("time",),
-            guarantee="epsilon 1 (the peer has none)",
-            neighbours=CHANGE_ONE,
-            effort=effort,
-            asked=() if quick or limit is None else (Asked("time", limit),),
-            size=size,
+        _comparison(
+            name,
+            name,
+            what,
+            data,
+            size,
+            rounds=rounds,
+            limit=None if limit is None else Asked("time", limit),
         )
         for name, what, data, limit in rows
     ]
 
 
-def comparisons(quick: bool) -> list[Comparison]:
-    """One median at several sizes, the medians of a thousand groups at the largest, and other work."""
-    sizes = SIZES[quick]
-    effort = MeasuringEffort(5 if quick else 7, 1, 0.0)
-    results = []
-    for size in sizes:
-        largest = size == sizes[-1]
-        data = Data(f"pay {size}", partial(pay_file, size))
-        for by in (None, "job") if largest else (None,):
-            options = {"rows": size, "groups": GROUPS, "epsilon": 1.0, "by": by}
-            limit = 1.0 if by is None else 3.0
-            results.append(
-                Comparison(
-                    name=f"{'median' if by is None else 'grouped'}/{size}",
-                    what=f"median of {size:,} rows of Parquet"
-                    if by is None
-                    else f"medians of {GROUPS:,} groups of {size:,} rows",
-                    data=data,
-                    ours=Way(OURS, "median", "private, with a bar", options),
-                    others=(Way("DuckDB", "median", options=options, note="exact, not private"),),
-                    measures=("time", "memory") if largest else ("time",),
-                    guarantee="epsilon 1 (the peer has none)",
-                    neighbours=CHANGE_ONE,
-                    effort=effort,
-                    asked=(Asked("time", limit),) if largest and not quick else (),
-                    series="median of a Parquet file" if by is None else None,
-                    size=size,
-                )
-            )
-    return [*results, *others(quick)]
+def _huge(quick: bool) -> Comparison:
+    """The memory of one median, above that of a process that has answered a median of a thousand rows."""
+    size = HUGE[quick]
+    return _comparison(
+        "huge",
+        "median_after_another",
+        f"median of {size:,} rows of Parquet, in a process that has answered one of 1,000",
+        Data(f"pay {size}", partial(pay_file, size)),
+        size,
+        rounds=2,
+        limit=Asked("memory", 300.0, of="ours"),
+        measures=("memory",),
+    )
 
 
 AREA = Area("tables", "Tables", comparisons)

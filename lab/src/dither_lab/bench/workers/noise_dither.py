@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
 
 import dither as dt
+from dither.mechanism_names import MechanismName
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
@@ -66,3 +70,25 @@ def counts(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list[f
     """How many records have each attribute."""
     bits = data["bits"]
     return lambda: [float(part) for part in dt.counting_queries(bits, **options, confidence=None).value]
+
+
+class SumOptions(TypedDict):
+    """How a sum is asked for."""
+
+    bounds: tuple[float, float]
+    epsilon: float
+    mechanism: MechanismName
+
+
+def total(options: SumOptions, data: dict[str, NDArray[np.float64]]) -> Callable[[], float]:
+    """A sum of reals, none of which is missing."""
+    low, high = options["bounds"]
+    epsilon, mechanism = options["epsilon"], options["mechanism"]
+
+    def work() -> float:
+        release = dt.sum(
+            data["x"], bounds=(low, high), epsilon=epsilon, mechanism=mechanism, nulls="lower", confidence=None
+        )
+        return float(release)
+
+    return work

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 import dither as dt
 from dither.mechanism_names import MechanismName
 from dither.sources.column import Column, read_column, shape_of
+from dither.typing import IntervalName
 
+PAY_BOUNDS = (0, 600_000)
 CHOICES: dict[str, dict[str, Any]] = {
     "auto": {"mechanism": "auto"},
     "smooth": {"mechanism": "smooth", "noise": "power_law"},
     "inverse": {"mechanism": "inverse"},
+    "step of 1": {"step": 1},
     "largest_local": {"mechanism": "largest_local"},
     "one bound": {"mechanism": dt.LargestLocal(levels=dt.Margin(bound=2_000))},
 }
@@ -42,6 +45,40 @@ def half_width(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], fl
         return float(high - low) / 2.0
 
     return width
+
+
+class IntervalOptions(TypedDict):
+    """Of what an interval is asked for, and what it is to cover."""
+
+    of: str
+    epsilon: float
+    interval: IntervalName
+
+
+def interval(options: IntervalOptions, data: dict[str, NDArray[np.float64]]) -> Callable[[], list[float]]:
+    """The 95% interval of a median, a mean, a slope or a program's answer: for the records or for the population."""
+    x, epsilon, covered = data["x"], options["epsilon"], options["interval"]
+    asks: dict[str, Callable[[], dt.Release]] = {
+        "median": lambda: dt.median(x, bounds=PAY_BOUNDS, epsilon=epsilon, interval=covered),
+        "mean": lambda: dt.mean(x, bounds=PAY_BOUNDS, epsilon=epsilon, interval=covered),
+        "trimmed mean": lambda: dt.trimmed_mean(x, bounds=PAY_BOUNDS, epsilon=epsilon, interval=covered),
+        "slope": lambda: dt.regression(x, data["y"], epsilon=epsilon, interval=covered),
+        "Gini by a program": lambda: dt.sample_and_aggregate(
+            x, gini, bounds=(0, 1), executor="trusted", epsilon=epsilon, interval=covered
+        ),
+    }
+
+    def ends() -> list[float]:
+        _, _, (low, high) = asks[options["of"]]().rows()[-1]
+        return [float(low), float(high)]
+
+    return ends
+
+
+def gini(block: NDArray[np.float64]) -> float:
+    """The Gini coefficient of a block."""
+    ordered, count = np.sort(block), len(block)
+    return float(((2 * np.arange(1, count + 1) - count - 1) * ordered).sum() / (count * ordered.sum()))
 
 
 def value(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypedDict
 
+import numpy as np
+import pyarrow as pa
+
 import dither as dt
 from dither.queries.query import Query
 
@@ -43,6 +46,14 @@ def median(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[],
     return _asked(options, data, dt.Median("pay"))
 
 
+def median_after_another(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
+    """Of all rows, in a process that has answered a median of a thousand."""
+    few = pa.table({"pay": np.linspace(0.0, 1000.0, 1_000)})
+    session = dt.open(few, columns={"pay": dt.Real(0, 600_000)}, rows=1_000, budget=dt.Budget(1e6))
+    session.ask(dt.Median("pay"), epsilon=options["epsilon"])
+    return median(options, data)
+
+
 def csv_median(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows of a CSV file."""
     return median(options, data)
@@ -51,6 +62,11 @@ def csv_median(options: PrivateTableOptions, data: PrivateTableFile) -> Callable
 def mean(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(options, data, dt.Mean("pay"))
+
+
+def sum(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(options, data, dt.Sum("pay"))
 
 
 def variance(options: PrivateTableOptions, data: PrivateTableFile) -> Callable[[], None]:

@@ -35,6 +35,11 @@ def median(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], Non
     return work
 
 
+def median_after_another(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
+    """The plain one."""
+    return median(options, data)
+
+
 CLAMPED = "greatest(0, least(pay, 600000)) AS x, *"
 STATISTICS = ("quantile_disc(x, 0.5)", "avg(x)", "sum(x)", "max(x)", "quantile_disc(x, 0.9)", "count(*)")
 
@@ -57,6 +62,11 @@ def _asked(data: PlainTableFile, *aggregates: str, by: str | None = None) -> Cal
 def mean(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
     """Of all rows."""
     return _asked(data, "avg(x)")
+
+
+def sum(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:
+    """Of all rows."""
+    return _asked(data, "sum(x)")
 
 
 def variance(options: PlainTableOptions, data: PlainTableFile) -> Callable[[], None]:

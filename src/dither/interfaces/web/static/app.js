@@ -5,9 +5,10 @@ import { askView } from "./ask.js";
 import { datasetsView, schemaView } from "./datasets.js";
 import { announce, field, fill, h } from "./dom.js";
 import { historyView } from "./history.js";
-import { registerView, spendingView } from "./owner.js";
+import { spendingView } from "./owner.js";
 import { problemBox } from "./parts.js";
 import { loadQueries } from "./questions.js";
+import { registerView } from "./register.js";
 import { tokensView } from "./tokens.js";
 
 const main = document.getElementById("main");
@@ -54,7 +55,7 @@ async function viewOf(place, name, tab) {
       parts: [datasetHead(dataset, tab, tabs), await view(dataset, me, route)],
     };
   }
-  if (place === "register" && me.role === "owner") return { title: "Register", parts: [registerView()] };
+  if (place === "register" && me.role === "owner") return { title: "Register", parts: [await registerView()] };
   if (place === "tokens" && me.role === "owner") return { title: "Tokens", parts: [await tokensView(me)] };
   return { title: "Datasets", parts: [await datasetsView(me)] };
 }

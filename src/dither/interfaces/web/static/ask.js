@@ -2,9 +2,9 @@
 
 import { api, Problem, requestId } from "./api.js";
 import { builder } from "./builder.js";
-import { announce, fill, h } from "./dom.js";
+import { announce, fill, freshId, h } from "./dom.js";
 import { answersFigure, rowsOf } from "./drawing.js";
-import { formatted, lossText, percent, seconds } from "./format.js";
+import { formatted, lossText, percent, seconds, small } from "./format.js";
 import { exportButtons } from "./history.js";
 import { budgetMeter, clearMarks, empty, showProblem } from "./parts.js";
 import { Incomplete } from "./parameters.js";
@@ -32,6 +32,7 @@ export async function askView(dataset, me) {
   let quoted = null; // the question that the quote on show is for
   let pending = null; // what was sent and not answered: a retry is paid for once
   let busy = false;
+  let form = null; // a change is heard of while it is built
 
   const pay = h("button", { type: "button", class: "main", name: "ask", onclick: () => ask() }, "Ask");
   const peek = h("button", {
@@ -44,7 +45,11 @@ export async function askView(dataset, me) {
     },
   });
   const again = h("input", { type: "checkbox", name: "again", onchange: changed });
-  const { form, question, assumptions } = builder(dataset, me, (budget.own ?? budget).left, changed);
+  const reason = h("p", { class: "over", id: freshId("reason"), role: "status" });
+  pay.setAttribute("aria-describedby", reason.id);
+  const built = builder(dataset, me, (budget.own ?? budget).left, changed);
+  const { question, assumptions, write } = built;
+  form = built.form;
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     quoteNow();
@@ -60,6 +65,8 @@ export async function askView(dataset, me) {
 
   function changed() {
     quoted = null;
+    fill(slot.problem); // a refusal is about the question before
+    clearMarks(form);
     turn += 1;
     clearTimeout(timer);
     settle();
@@ -72,14 +79,35 @@ export async function askView(dataset, me) {
       h("span", {}, quoted === null ? "No quote yet" : glance(quoted.payload)),
       h("span", {}, slot.problem.firstChild ? "See what is wrong ↓" : "Review ↓"),
     );
-    pay.disabled = busy || quoted === null;
+    const lacking = quoted === null ? null : tooMuch(quoted.payload);
+    fill(reason, lacking);
+    pay.disabled = busy || quoted === null || lacking !== null;
     pay.textContent = busy
       ? "Asking…"
       : quoted === null
         ? "Ask"
-        : quoted.payload.epsilon === 0
-          ? "Ask, free"
-          : `Spend ${lossText(quoted.payload)} and ask`;
+        : quoted.payload.stored
+          ? "Show the stored answer, free"
+          : quoted.payload.epsilon === 0
+            ? "Ask, free"
+            : `Spend ${lossText(quoted.payload)} and ask`;
+  }
+
+  /** Why a question cannot be asked: what it spends is more than is left. Null where it fits. */
+  function tooMuch({ epsilon, delta }) {
+    if (budget.filter !== "basic") return null; // other filters decide by the mechanism: the server knows
+    const accounts = [
+      [budget, "the dataset’s budget"],
+      ...(budget.own ? [[budget.own, "your own budget"]] : []),
+    ];
+    for (const [{ left }, whose] of accounts)
+      for (const [sign, asked, rest] of [
+        ["ε", epsilon, left.epsilon],
+        ["δ", delta ?? 0, left.delta],
+      ])
+        if (asked > rest)
+          return `This would spend ${sign} ${small(asked)}, and ${rest ? `only ${sign} ${small(rest)}` : `no ${sign}`} of ${whose} is left. Choose a smaller ${sign === "ε" ? "epsilon" : "delta"}.`;
+    return null;
   }
 
   async function quoteNow() {
@@ -92,6 +120,7 @@ export async function askView(dataset, me) {
       quoted = { asked: { ...asked, ...chosenCalibration(payload, assumed) }, payload };
       fill(slot.problem);
       clearMarks(form);
+      write(quoted.asked);
       fill(slot.quote, quoteParts(payload, dataset, (budget.own ?? budget).left));
       meters(payload.epsilon);
     } catch (problem) {
@@ -149,6 +178,7 @@ export async function askView(dataset, me) {
       if (quoted) fill(slot.quote, quoteParts(quoted.payload, dataset, (budget.own ?? budget).left));
       meters(quoted?.payload.epsilon);
       settle();
+      if (quoted && !slot.problem.firstChild) quoteNow(); // it may be free now
     }
   }
 
@@ -157,15 +187,19 @@ export async function askView(dataset, me) {
   const side = h(
     "section",
     { class: "card side", "aria-label": "Privacy loss and expected error" },
-    h("h2", {}, "Before you pay"),
+    h("h2", {}, "Before you ask"),
     slot.quote,
     slot.problem,
     slot.meter,
     h("p"),
     h("div", { class: "actions" }, pay),
-    h("p"),
+    reason,
     h("label", { class: "check" }, again, "a fresh answer, even if this was answered before"),
-    h("p", { class: "fine" }, "A question that was answered is answered again from the store, free; so is a count of bins of a stored histogram."),
+    h(
+      "p",
+      { class: "fine" },
+      "A question that was answered before is answered again from the store, free; so is a count of bins of a stored histogram.",
+    ),
   );
   new IntersectionObserver(([seen]) => {
     peek.hidden = seen.isIntersecting;
@@ -202,7 +236,7 @@ function schedule(slot, due) {
       { class: "card waiting" },
       h("h2", {}, "Asked. Waiting for the public schedule"),
       bar,
-      h("p", { class: "quiet" }, text, " Answers leave at the ends of public slots, so that their time tells nothing."),
+      h("p", { class: "quiet" }, text, " Answers leave at the ends of public slots, so that their time says nothing about the data."),
     ),
   );
   show();
@@ -242,7 +276,7 @@ function answerCard(dataset, answered, free) {
       h("h2", {}, "Answer"),
       h("span", { class: "basis" }, free ? "from the store, free" : `spent ${lossText(answered)}`),
     ),
-    answersFigure(answered.releases),
+    answersFigure(answered.releases, dataset),
     exportButtons(
       `${dataset.name}-answer`,
       answered.releases.map((release) => ({ release })),
@@ -252,6 +286,6 @@ function answerCard(dataset, answered, free) {
 }
 
 function spoken(answered) {
-  const rows = answered.releases.flatMap(rowsOf).slice(0, 5);
+  const rows = answered.releases.flatMap((one) => rowsOf(one)).slice(0, 5);
   return `Answer: ${rows.map((row) => `${row.label} ${row.refused ? "refused" : formatted(row.value)}${row.low === null ? "" : `, between ${formatted(row.low)} and ${formatted(row.high)}`}`).join("; ")}`;
 }

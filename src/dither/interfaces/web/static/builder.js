@@ -3,7 +3,8 @@
 import { graphControls, programControls, tableControls } from "./controls.js";
 import { field, fill, freshId, h, select } from "./dom.js";
 import { decimal, Incomplete, number } from "./parameters.js";
-import { asSql, quoted } from "./questions.js";
+import { codeBox } from "./parts.js";
+import { asPython, asSql, quoted } from "./questions.js";
 
 const CONFIDENCES = [
   ["0.9", "90%"],
@@ -11,7 +12,8 @@ const CONFIDENCES = [
   ["0.99", "99%"],
   ["none", "no interval: all of epsilon on the answer"],
 ];
-const PRIORS = {
+/** What may be publicly known of a column: the name, and a key and a label for each number. */
+export const PRIORS = {
   lognormal: ["Lognormal", ["median", "Median"], ["sigma", "Standard deviation of the logarithm"]],
   normal: ["Normal", ["mean", "Mean"], ["sd", "Standard deviation"]],
   uniform: ["Uniform", ["low", "Lowest"], ["high", "Highest"]],
@@ -33,7 +35,15 @@ export function builder(dataset, me, left, onchange) {
     rows: 6,
     value: `SELECT \nFROM ${quoted(dataset.name)}`,
   });
-  const written = h("pre", { class: "written", "aria-label": "The same in SQL" });
+  const inSql = codeBox("SQL");
+  const inPython = codeBox("Python");
+  const written = h(
+    "details",
+    { class: "codes", open: true },
+    h("summary", {}, "The same as code"),
+    inSql.element,
+    inPython.element,
+  );
   const body = h("div");
   const paid = payment(me, left);
   const more = graph ? null : moreOptions();
@@ -76,7 +86,7 @@ export function builder(dataset, me, left, onchange) {
       }
     }
     parts.mode = mode;
-    fill(body, mode === "sql" ? sqlControls() : mode === "program" ? coded.element : [built.element, written]);
+    fill(body, mode === "sql" ? sqlControls() : mode === "program" ? coded.element : built.element);
     changed();
   }
 
@@ -107,16 +117,23 @@ export function builder(dataset, me, left, onchange) {
   }
 
   function changed() {
-    if (parts.mode === "build") {
-      try {
-        const text = asSql(dataset, built.question());
-        written.textContent = text ?? "(SQL has no word for this statistic)";
-      } catch (problem) {
-        if (!(problem instanceof Incomplete)) throw problem;
-        written.textContent = problem.message;
-      }
+    try {
+      write(question());
+    } catch (problem) {
+      if (!(problem instanceof Incomplete)) throw problem;
+      inSql.show(problem.message, false);
+      inPython.show(problem.message, false);
     }
     onchange();
+  }
+
+  /** Show a question as code to copy. */
+  function write(asked) {
+    const sqlText = asked.sql ?? asSql(dataset, asked);
+    inSql.show(sqlText ?? "SQL has no word for this question.", sqlText !== null);
+    const pythonText = asPython(dataset, asked);
+    inPython.show(pythonText ?? "See “Bringing a program” in the documentation.", pythonText !== null);
+    inSql.element.hidden = parts.mode !== "build";
   }
 
   const form = h(
@@ -128,9 +145,10 @@ export function builder(dataset, me, left, onchange) {
     body,
     paid.element,
     more?.element,
+    written,
   );
   turnTo("build");
-  return { form, question, assumptions: () => more?.question() ?? {} };
+  return { form, question, write, assumptions: () => more?.question() ?? {} };
 }
 
 function payment(me, left) {

@@ -69,7 +69,7 @@ export function schemaView(dataset) {
     [
       "Answers",
       dataset.answer_seconds
-        ? `come ${slots(dataset.answer_seconds)}: their time tells nothing`
+        ? `come ${slots(dataset.answer_seconds)}: a public schedule, whatever the data are`
         : "come as soon as they are ready",
     ],
   ];

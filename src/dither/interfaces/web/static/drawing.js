@@ -2,6 +2,19 @@
 
 import { h, s } from "./dom.js";
 import { formatted, lossText, percent, position, small, ticks, tickText, when } from "./format.js";
+import { linePicture, pointsPicture, quantilesPicture, whisker } from "./pictures.js";
+import { pictureOf } from "./questions.js";
+
+/** What noise hides, by the relation of neighbours that a release names. */
+const PROTECTED = {
+  "change-one": "what any one row says",
+  "add-remove": "whether any one row is there",
+  "add-remove-change": "any one row, and whether it is there",
+  person: "all rows of any one person",
+  edge: "whether any one edge is there",
+  node: "any one vertex with all of its edges",
+  weight: "the weight of any one edge",
+};
 
 /** How much is spent: a bar, with what a question would add shown hatched. */
 export function meter(label, spent, total, planned = 0) {
@@ -31,8 +44,8 @@ export function meter(label, spent, total, planned = 0) {
   );
 }
 
-/** One row for each released value: [{label, value, low, high}]. */
-export function rowsOf(release) {
+/** One row for each released value: [{label, value, low, high}]; coordinates of points have these names. */
+export function rowsOf(release, names = []) {
   const key = release.group ? Object.values(release.group).map(formatted).join(" · ") : null;
   if (!Array.isArray(release.value)) {
     const [low, high] = release.interval ?? [null, null];
@@ -53,7 +66,8 @@ export function rowsOf(release) {
     const name = key === null ? own : `${key} · ${own}`;
     if (!Array.isArray(value)) return [{ label: name, value, low, high }];
     return value.map((one, place) => ({
-      label: `${name} · ${place + 1}`, // a point: a row for each of its coordinates
+      label: `${name} · ${names[place] ?? place + 1}`, // a point: a row for each of its coordinates
+      coordinate: place,
       value: one,
       low: low?.[place] ?? null,
       high: high?.[place] ?? null,
@@ -62,19 +76,25 @@ export function rowsOf(release) {
 }
 
 /** A figure for every question of a statement: groups below each other on one axis. */
-export function answersFigure(releases) {
+export function answersFigure(releases, dataset = null) {
   const questions = [...new Set(releases.map((one) => one.query))];
   return questions.map((question) => {
     const ours = releases.filter((one) => one.query === question);
-    return questionFigure(question, ours);
+    return questionFigure(question, ours, dataset);
   });
 }
 
-function questionFigure(question, releases) {
-  const rows = releases.flatMap(rowsOf);
+function questionFigure(question, releases, dataset) {
   const first = releases[0];
-  const bars = /^(\S+ \()?histogram/.test(question);
-  const scale = scaleOf(rows, bars);
+  const { picture, about } = pictureOf(question);
+  const rows = releases.flatMap((one) => rowsOf(one, about ? about.split(", ") : []));
+  const bars = picture === "bars";
+  // Coefficients and coordinates are in different units: those of a unit share a scale.
+  const unitOf = (row) => row.coordinate ?? (picture === "line" ? row.label : "");
+  const units = new Set(rows.map(unitOf));
+  const scaleIn = new Map([...units].map((unit) => [unit, scaleOf(rows.filter((row) => unitOf(row) === unit), bars || picture === "line")]));
+  const scales = rows.map((row) => scaleIn.get(unitOf(row)));
+  const scale = units.size === 1 ? scales[0] : null;
   const sure = first.confidence ? `${Number((first.confidence * 100).toPrecision(4))}%` : null;
   const several = rows.length > 1;
   return h(
@@ -82,9 +102,34 @@ function questionFigure(question, releases) {
     { class: `answer ${several ? "several" : "single"}` },
     h("figcaption", {}, question),
     several ? null : headline(rows[0], sure),
-    scale ? (several ? table(rows, scale, bars, sure) : lone(rows[0], scale, bars)) : null,
-    h("p", { class: "fine" }, fineprint(first, sure)),
+    releases.length === 1 ? planePicture(picture, about, first, rows, dataset) : null,
+    scales.some(Boolean) ? (several ? table(rows, scales, scale, bars, sure) : lone(rows[0], scales[0], bars)) : null,
+    several && sure && sure !== "100%"
+      ? h("p", { class: "fine" }, `Each interval holds by itself in ${sure} of answers: of ${formatted(rows.length)} some may miss.`)
+      : null,
+    h("p", { class: "fine" }, plainWords(first, sure)),
+    howItWasMade(first),
   );
+}
+
+/** The picture with two axes that some answers have; null for the others. */
+function planePicture(picture, about, release, rows, dataset) {
+  if (picture === "quantiles") return quantilesPicture(rows, about);
+  if (picture === "line") {
+    const target = about.replace(/ (on|\().*$/, "");
+    return linePicture(rows, target, dataset?.columns?.[rows[1]?.label]?.bounds ?? null);
+  }
+  if (picture === "points" && Array.isArray(release.value) && Array.isArray(release.value[0]))
+    return pointsPicture(
+      release.value.map((value, index) => ({
+        label: release.labels?.[index] ?? String(index + 1),
+        value,
+        low: release.interval?.[index]?.[0] ?? null,
+        high: release.interval?.[index]?.[1] ?? null,
+      })),
+      about.split(", "),
+    );
+  return null;
 }
 
 function headline(row, sure) {
@@ -110,36 +155,71 @@ function headline(row, sure) {
   );
 }
 
-function fineprint(release, sure) {
-  const coverage = sure
-    ? `The interval covers the statistic of the clamped records ${sure === "100%" ? "always" : `in at least ${sure} of answers`}. `
-    : "No interval was asked for. ";
+/** What the answer is about and what it protects, without the names of mechanisms. */
+function plainWords(release, sure) {
+  const protects = PROTECTED[release.neighbours] ?? "one record";
+  const words = [release.mechanism === "public" ? "A public fact, free." : `Noise hides ${protects}.`];
+  if (sure && release.interval_of === "population")
+    words.push(`The interval is for the population: it holds the value there in at least ${sure} of samples and answers.`);
+  else if (sure) words.push(`The interval accounts for that noise: it holds the value without noise ${sure === "100%" ? "always" : `in at least ${sure} of answers`}.`);
+  else if (release.mechanism !== "public") words.push("No interval was asked for.");
   const bounds = release.clamped_to;
-  const beyond =
-    bounds?.beyond === undefined
-      ? ""
-      : `; about ${formatted(bounds.beyond)}${bounds.beyond_interval ? ` (${bounds.beyond_interval.map(formatted).join(" to ")})` : ""} lie beyond`;
-  const clampedTo = bounds
-    ? ` Bounds that were found privately: ${formatted(bounds.low)} and ${formatted(bounds.high)}${beyond}.`
-    : "";
-  const missing =
-    release.missing === null || release.missing === undefined
-      ? ""
-      : release.missing === "drop"
-        ? " Missing values are left out."
-        : ` Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`;
-  const clamped = release.clamped
-    ? ` Values outside ${pairs(release.clamped)
+  if (bounds) {
+    const beyond =
+      bounds.beyond === undefined
+        ? ""
+        : `; about ${formatted(bounds.beyond)}${bounds.beyond_interval ? ` (${bounds.beyond_interval.map(formatted).join(" to ")})` : ""} lie beyond`;
+    words.push(`Bounds that were found privately: ${formatted(bounds.low)} and ${formatted(bounds.high)}${beyond}.`);
+  }
+  const limit = release.person_limit;
+  if (limit) {
+    const within = limit.total
+      ? limit.is_weighted
+        ? `the totals of each person in all groups are scaled down to at most ${formatted(limit.total[1])} together`
+        : `the total of each person is clamped to ${limit.total.map(formatted).join(" to ")}`
+      : limit.is_weighted
+        ? `all ${limit.counted} of one person together weigh at most ${formatted(limit.rows)} ${limit.counted}`
+        : `of each person at most ${formatted(limit.rows)} rows count`;
+    words.push(`A limit that was found privately, for epsilon ${formatted(limit.epsilon)}: ${within}.`);
+  }
+  if (release.missing === "drop") words.push("Missing values are left out.");
+  else if (release.missing !== null && release.missing !== undefined)
+    words.push(`Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`);
+  if (release.clamped)
+    words.push(
+      `Values outside ${pairs(release.clamped)
         .map(([low, high]) => `${formatted(low)} to ${formatted(high)}`)
-        .join(", ")} are clamped.`
-    : "";
-  const lacking =
-    release.reason && !release.refused ? ` ${release.reason[0].toUpperCase()}${release.reason.slice(1)}.` : "";
-  const derived =
-    release.derived_from === undefined
-      ? ""
-      : ` Free: computed from ${release.derived_from ? `the release of charge ${release.derived_from}` : "a release that another paid for"}.`;
-  return `${coverage}Neighbours: ${release.neighbours}. ${release.mechanism === "public" ? "Public, free." : `Mechanism: ${release.mechanism.replaceAll("_", " ")}${release.noise && release.noise !== "none" ? `; noise: ${release.noise.replaceAll("_", " ")}` : ""}.`}${clampedTo}${missing}${clamped}${lacking}${derived}`;
+        .join(", ")} are clamped.`,
+    );
+  if (release.reason && !release.refused) words.push(`${release.reason[0].toUpperCase()}${release.reason.slice(1)}.`);
+  if (release.derived_from !== undefined)
+    words.push(
+      `Free: computed from ${release.derived_from ? `the release of charge ${release.derived_from}` : "a release that another paid for"}.`,
+    );
+  return words.join(" ");
+}
+
+/** For those who want the field's own terms. */
+function howItWasMade(release) {
+  if (release.mechanism === "public") return null;
+  return h(
+    "details",
+    { class: "terms" },
+    h("summary", {}, "Technical details"),
+    h(
+      "dl",
+      { class: "facts" },
+      [
+        ["Privacy loss", lossText(release)],
+        ["Neighbours", release.neighbours],
+        ["Mechanism", release.mechanism.replaceAll("_", " ")],
+        release.noise && release.noise !== "none" ? ["Noise", release.noise.replaceAll("_", " ")] : null,
+        release.claim ? ["Rests on", release.claim] : null,
+      ]
+        .filter(Boolean)
+        .map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]),
+    ),
+  );
 }
 
 function pairs(clamped) {
@@ -169,7 +249,7 @@ function drawable(end) {
 }
 
 function strip(row, scale, bars) {
-  const drawing = s("svg", { class: "strip", "aria-hidden": true });
+  const drawing = s("svg", { class: "strip", role: "img", "aria-label": spokenRow(row) });
   for (const tick of scale.ticks)
     drawing.append(s("line", { class: "grid", x1: scale.at(tick), x2: scale.at(tick), y1: 0, y2: "100%" }));
   if (position(row.value) === null) return drawing;
@@ -180,14 +260,25 @@ function strip(row, scale, bars) {
       s("rect", { class: "column", x: scale.at(from), width: `${width}%`, y: "18%", height: "64%", rx: 2 }),
     );
   }
-  if (drawable(row.low) && drawable(row.high)) {
-    const [low, high] = [scale.at(row.low), scale.at(row.high)];
-    drawing.append(s("line", { class: "whisker", x1: low, x2: high, y1: "50%", y2: "50%" }));
-    const ends = [row.low, row.high].filter((one) => position(one) !== null).map(scale.at);
-    for (const end of ends) drawing.append(s("line", { class: "whisker", x1: end, x2: end, y1: "28%", y2: "72%" }));
-  }
-  if (!bars) drawing.append(s("circle", { class: "dot", cx: scale.at(row.value), cy: "50%", r: 5.5 }));
+  if (!bars) drawing.append(s("circle", { class: "dot", cx: scale.at(row.value), cy: "50%", r: 5 }));
+  // Over the dot, with caps that are taller: a short interval stays visible.
+  if (drawable(row.low) && drawable(row.high))
+    drawing.append(
+      ...whisker(
+        scale.at(row.low),
+        scale.at(row.high),
+        "50%",
+        false,
+        [row.low, row.high].map((end) => position(end) !== null),
+      ),
+    );
   return drawing;
+}
+
+function spokenRow(row) {
+  if (row.refused || row.value === null) return `${row.label}: refused`;
+  const between = row.low === null ? "" : `, interval from ${formatted(row.low)} to ${formatted(row.high)}`;
+  return `${row.label}: ${formatted(row.value)}${between}`;
 }
 
 function axis(scale) {
@@ -204,7 +295,8 @@ function lone(row, scale, bars) {
   return h("div", { class: "lone" }, strip(row, scale, bars), axis(scale));
 }
 
-function table(rows, scale, bars, sure) {
+/** One row for each value; without a shared scale there is no axis below. */
+function table(rows, scales, shared, bars, sure) {
   return h(
     "table",
     { class: "strips" },
@@ -217,30 +309,32 @@ function table(rows, scale, bars, sure) {
         h("th", { scope: "col" }, "of"),
         h("th", { scope: "col", class: "number" }, "answer"),
         h("th", { scope: "col", class: "number" }, sure ? `${sure} between` : ""),
-        h("th", { class: "drawn", "aria-hidden": true }),
+        h("th", { scope: "col", class: "drawn" }, shared ? h("span", { class: "unseen" }, "picture") : "each unit on its own scale"),
       ),
     ),
     h(
       "tbody",
       {},
-      rows.map((row) =>
+      rows.map((row, index) =>
         h(
           "tr",
           {},
           h("th", { scope: "row" }, row.label),
           h("td", { class: "number strong" }, row.refused ? "refused" : formatted(row.value)),
           h("td", { class: "number bar-cell" }, row.low === null ? "" : `${formatted(row.low)} – ${formatted(row.high)}`),
-          h("td", { class: "drawn" }, strip(row, scale, bars)),
+          h("td", { class: "drawn" }, scales[index] ? strip(row, scales[index], bars) : null),
         ),
       ),
-      h(
-        "tr",
-        { class: "axis-row", "aria-hidden": true },
-        h("td"),
-        h("td"),
-        h("td"),
-        h("td", { class: "drawn" }, axis(scale)),
-      ),
+      shared
+        ? h(
+            "tr",
+            { class: "axis-row", "aria-hidden": true },
+            h("td"),
+            h("td"),
+            h("td"),
+            h("td", { class: "drawn" }, axis(shared)),
+          )
+        : null,
     ),
   );
 }

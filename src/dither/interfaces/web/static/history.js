@@ -27,7 +27,7 @@ export async function historyView(dataset, me) {
   const list = h(
     "ol",
     { class: "entries" },
-    newest.slice(0, SHOWN).map((one) => entry(one, owner)),
+    newest.slice(0, SHOWN).map((one) => entry(one, owner, dataset)),
   );
   const more =
     newest.length > SHOWN
@@ -38,7 +38,7 @@ export async function historyView(dataset, me) {
             onclick: () => {
               const next = newest
                 .slice(list.children.length, list.children.length + SHOWN)
-                .map((one) => entry(one, owner));
+                .map((one) => entry(one, owner, dataset));
               list.append(...next);
               next[0].tabIndex = -1;
               next[0].focus();
@@ -62,7 +62,7 @@ export async function historyView(dataset, me) {
   );
 }
 
-function entry(spend, owner) {
+function entry(spend, owner, dataset) {
   return h(
     "li",
     { class: "entry" },
@@ -73,7 +73,7 @@ function entry(spend, owner) {
       h("span", {}, lossText(spend)),
     ),
     spend.releases
-      ? answersFigure(spend.releases)
+      ? answersFigure(spend.releases, dataset)
       : [
           h("p", {}, questionText(spend.question)),
           h(

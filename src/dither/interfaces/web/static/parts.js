@@ -20,9 +20,15 @@ const HEADINGS = {
   unreachable: "No connection",
 };
 
+/** What some refusals mean, where the server's own words are for programs. */
+const PLAIN = {
+  unauthenticated:
+    "The server does not know this token, or it has expired or was revoked. Paste it whole: it begins with “dither_”. The owner of the data can make you a new one.",
+};
+
 /** The server's message, with the mark under the place where it has one. */
 export function problemBox(problem) {
-  const lines = problem.message.split("\n");
+  const lines = (PLAIN[problem.code] ?? problem.message).split("\n");
   const mark = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));
   const said = (some) => (some.length ? h("p", {}, some.join(" ")) : null);
   const body =
@@ -163,4 +169,36 @@ export function foldingTable(caption, heads, rows) {
       ),
     ),
   );
+}
+
+/** Code with a button that copies it; where the browser does not allow that, it is selected instead. */
+export function codeBox(title) {
+  const text = h("pre", { class: "written", tabindex: 0, "aria-label": `The same in ${title}` });
+  const copy = h(
+    "button",
+    {
+      type: "button",
+      class: "plain copy",
+      "aria-label": `Copy the ${title}`,
+      onclick: async () => {
+        try {
+          await navigator.clipboard.writeText(text.textContent);
+          announce(`The ${title} was copied.`);
+          copy.textContent = "Copied";
+          setTimeout(() => (copy.textContent = "Copy"), 1500);
+        } catch {
+          getSelection().selectAllChildren(text);
+          announce("Selected: press Ctrl+C to copy.");
+        }
+      },
+    },
+    "Copy",
+  );
+  return {
+    element: h("div", { class: "code" }, h("div", { class: "code-head" }, h("span", {}, title), copy), text),
+    show(code, ready) {
+      text.textContent = code;
+      copy.hidden = !ready;
+    },
+  };
 }

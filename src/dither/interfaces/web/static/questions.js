@@ -19,6 +19,16 @@ export const queryOf = (name) => queries.get(name);
 /** The names of all queries, in the order of the menu. */
 export const queryNames = () => [...queries.keys()];
 
+/** How answers to a question are drawn, and what they are of: by what their query begins with. */
+export function pictureOf(text) {
+  // A statement may have given it a name: "middle (median of pay)".
+  for (const plain of [text, text.match(/^[^()]* \((.*)\)$/)?.[1] ?? text]) {
+    const entry = [...queries.values()].find(({ noun }) => plain === noun || plain.startsWith(`${noun} `));
+    if (entry) return { picture: entry.picture, about: plain.slice(entry.noun.length).replace(/^ of /, "") };
+  }
+  return { picture: "intervals", about: "" };
+}
+
 export function label(name) {
   return queries.get(name)?.label ?? name.replaceAll("_", " ");
 }
@@ -121,4 +131,48 @@ function callOf(dataset, { kind, ...given }, entry, form) {
   if (Object.values(given).some((one) => typeof one !== "number")) return null;
   words.push(...Object.entries(given).map(([name, value]) => `${name} => ${value}`));
   return `${form.function}(${words.join(", ")})`;
+}
+
+/** The same question as a program in Python that asks this server. */
+export function asPython(dataset, question) {
+  const { query, sql, epsilon, delta, where, by, confidence, mechanism } = question;
+  const options = [
+    `epsilon=${epsilon}`,
+    delta ? `delta=${delta}` : null,
+    where ? `where=${literal(where)}` : null,
+    by?.length ? `by=${literal(by)}` : null,
+    confidence === 0.95 ? null : `confidence=${literal(confidence)}`,
+    mechanism ? `mechanism=${literal(mechanism)}` : null,
+  ].filter(Boolean);
+  const call = sql === undefined ? objectOf(query) : /["\\]/.test(sql) ? literal(sql) : `"""${sql}"""`;
+  if (call === null) return null;
+  return [
+    "import os",
+    "import dither as dt",
+    "",
+    `session = dt.connect(${literal(location.origin)}, token=os.environ["DITHER_TOKEN"], dataset=${literal(dataset.name)})`,
+    `print(session.${sql === undefined ? "ask" : "sql"}(${[call, ...options].join(", ")}))`,
+  ].join("\n");
+}
+
+/** A query as Python makes it, its columns first. */
+function objectOf({ kind, ...given }) {
+  const entry = queries.get(kind);
+  if (!entry || entry.fields.some((field) => field.type === "source")) return null;
+  const [first] = entry.fields.map((field) => field.name);
+  const words = Object.entries(given).map(([name, value]) =>
+    name === first && entry.named.includes(name) ? [0, literal(value)] : [1, `${name}=${literal(value)}`],
+  );
+  return `dt.${entry.class}(${words
+    .sort(([one], [other]) => one - other)
+    .map(([, text]) => text)
+    .join(", ")})`;
+}
+
+/** A JSON value as Python writes it. */
+function literal(value) {
+  if (value === null || value === undefined) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  return JSON.stringify(value);
 }

@@ -5,7 +5,7 @@ import { formatted, lossText, percent, seconds, slots } from "./format.js";
 import { shareOfLeft } from "./parts.js";
 
 const BASES = {
-  estimate: ["Estimate", "if the values are as you said they are"],
+  estimate: ["Estimate", "if the values are as stated"],
   "upper bound": ["Upper bound", "for all data; the error is usually smaller"],
   exact: ["Exact", "for all data"],
 };
@@ -16,11 +16,15 @@ export function quoteParts(payload, dataset, left) {
     h(
       "p",
       { class: payload.epsilon > (left?.epsilon ?? 0) ? "over" : "quiet" },
-      payload.epsilon === 0 ? "The answer is public." : shareOfLeft(payload.epsilon, left?.epsilon ?? 0),
+      payload.stored
+        ? "This question was answered before: the stored answer is given."
+        : payload.epsilon === 0
+          ? "Nothing is spent."
+          : shareOfLeft(payload.epsilon, left?.epsilon ?? 0),
     ),
-    (payload.quotes ?? []).map((one) => oneQuote(one, payload.quotes.length > 1)),
+    payload.stored ? null : (payload.quotes ?? []).map((one) => oneQuote(one, payload.quotes.length > 1)),
     dataset.answer_seconds
-      ? h("p", { class: "fine" }, `The answer comes ${slots(dueSeconds(payload, dataset))}: its time tells nothing.`)
+      ? h("p", { class: "fine" }, `The answer comes ${slots(dueSeconds(payload, dataset))}: a public schedule, whatever the data are.`)
       : null,
   ];
 }
@@ -43,6 +47,12 @@ function oneQuote(quote, several) {
     h(
       "dl",
       { class: "facts" },
+      quote.typical_error
+        ? [
+            h("dt", {}, "Typical error"),
+            h("dd", { class: "typical" }, typicalText(quote.typical_error), groups ? ` in ${groups}` : null),
+          ]
+        : null,
       h("dt", {}, quote.kind === "upper bound" ? "Expected error, at most" : "Expected error"),
       h(
         "dd",
@@ -76,30 +86,46 @@ function oneQuote(quote, several) {
       quote.blocks
         ? [h("dt", {}, "Runs on"), h("dd", {}, `${formatted(quote.blocks)} blocks, ${seconds(quote.seconds)} in all`)]
         : null,
-      h("dt", {}, "Mechanism"),
-      h(
-        "dd",
-        {},
-        quote.mechanism.replaceAll("_", " "),
-        quote.noise && quote.noise !== "none" ? `, ${quote.noise.replaceAll("_", " ")} noise` : null,
-      ),
     ),
     quote.kind === "upper bound" && !quote.attained
       ? h(
           "p",
           { class: "fine" },
-          "Tell what you know already about the values, below your question, for an estimate instead.",
+          "For an estimate instead, say below your question what is publicly known about the values.",
         )
       : null,
+    h(
+      "details",
+      { class: "terms" },
+      h("summary", {}, "Technical details"),
+      h(
+        "dl",
+        { class: "facts" },
+        h("dt", {}, "Mechanism"),
+        h("dd", { class: "mechanism" }, quote.mechanism.replaceAll("_", " ")),
+        quote.noise && quote.noise !== "none"
+          ? [h("dt", {}, "Noise"), h("dd", {}, quote.noise.replaceAll("_", " "))]
+          : null,
+        h("dt", {}, "Privacy loss"),
+        h("dd", {}, lossText(quote)),
+      ),
+    ),
     quote.assumptions?.length ? h("p", { class: "fine" }, `${quote.derived_from === undefined ? "Assumed: " : ""}${quote.assumptions.join("; ")}.`) : null,
   );
 }
 
 /** Privacy loss and error in a few words, for small screens. */
 export function glance(payload) {
+  if (payload.stored || payload.epsilon === 0) return "Free";
   const [only, ...others] = payload.quotes ?? [];
   if (others.length || typeof only?.expected_error !== "number") return lossText(payload);
+  if (only.typical_error) return `${lossText(payload)} · about ${typicalText(only.typical_error)}`;
   return `${lossText(payload)} · ± ${rough(only.expected_error)}${only.kind === "upper bound" ? " at most" : ""}`;
+}
+
+/** Over standard public shapes of values within the bounds, from the best of them to the worst. */
+function typicalText([low, high]) {
+  return low === high ? `± ${rough(low)}` : `± ${rough(low)} to ± ${rough(high)}`;
 }
 
 /** The server's words without repeating the name that stands before them. */

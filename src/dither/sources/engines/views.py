@@ -1,0 +1,359 @@
+"""A view as a table: linked tables joined inside their engine, and columns that are computed there.
+
+Each table is cleaned first, in a query of its own over its declared columns; the join compares keys as they are
+cleaned, texts byte by byte and whole numbers of 64 bits, and people are told apart by the same cleaned keys.
+What stands behind FROM is put together when a query is run, from the columns that this query names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dither.errors import InvalidArgument
+from dither.sources.engines.engine import Engine, Row, column, double_literal
+from dither.sources.expressions import NEAREST, UNBOUNDED
+from dither.sources.formats import DateFormat, DurationFormat, Moments, NumberFormat
+from dither.sources.linked_tables import Instance
+from dither.sources.predicates import Constant, literal
+from dither.sources.schema import Schema
+from dither.sources.selection import Selection
+from dither.sources.types import Boolean, Category, ColumnType, Date, Measured
+from dither.sources.views import View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VIEW, PART_OF_VIEW = "dither_view", "dither_part_of_view"
+"""What stands behind FROM until a query is run: all rows, or a sample of them."""
+_PERSON = "person"
+
+
+class ViewEngine(Engine):
+    """Tables of one engine, read as one."""
+
+    def __init__(self, engines: Mapping[str, Engine], schema: Schema, opened: Callable[[str], Engine]) -> None:
+        """opened: another engine of one of the tables, for a table that is read twice."""
+        self._engines, self._schema, self._another = dict(engines), schema, opened
+        self._first = next(iter(self._engines.values()))
+        self.dialect, self.bytewise, self.double = self._first.dialect, self._first.bytewise, self._first.double
+        self.has_grouping_sets = self._first.has_grouping_sets
+        self.stores_nan = False
+        self._fraction: float | None = None
+        self._again: dict[tuple[str, int], Engine] = {}
+
+    @property
+    def casts_text(self) -> bool:
+        return False
+
+    @property
+    def _view(self) -> View:
+        if self._schema.view is None:
+            raise InvalidArgument("tables", None, "a question names the tables that it joins")
+        return self._schema.view
+
+    def over(self, schema: Schema) -> ViewEngine:
+        """The engine of another view of the same tables."""
+        other = copy.copy(self)
+        other._schema, other._fraction = schema, None
+        return other
+
+    # --- what a view is to those who read it ----------------------------------------------------------------
+
+    def stored_types(self) -> dict[str, str]:
+        types = {name: _stored_type(declared) for name, declared in self._schema.columns.items()}
+        return types if self._schema.unit is None else {**types, self._schema.unit: "text"}
+
+    def table(self, fraction: float | None = None) -> exp.Expr:
+        self._fraction = fraction
+        return exp.to_table(VIEW if fraction is None else PART_OF_VIEW)
+
+    def _column(self, name: str) -> exp.Expr:
+        """A column of the view: under a short name, for engines cut long ones off."""
+        return column(f"v{list(self._schema.columns).index(name)}")
+
+    def number(self, name: str, stored_type: str, written: NumberFormat | None = None) -> exp.Expr:  # noqa: ARG002
+        return self._column(name)
+
+    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:  # noqa: ARG002
+        return self._column(name)
+
+    def second(self, name: str, stored_type: str, written: Moments | None = None) -> exp.Expr:  # noqa: ARG002
+        return self._column(name)
+
+    def epoch_second(self, name: str) -> exp.Expr:
+        return self._column(name)
+
+    def span(self, name: str, stored_type: str, written: DurationFormat | None = None) -> exp.Expr:  # noqa: ARG002
+        return self._column(name)
+
+    def span_seconds(self, name: str) -> exp.Expr:
+        return self._column(name)
+
+    def truth(self, name: str, stored_type: str, *, numbers: bool = True) -> exp.Expr:  # noqa: ARG002
+        return self._column(name)
+
+    def text(self, name: str, stored_type: str) -> exp.Expr:  # noqa: ARG002
+        return self._column(name)
+
+    def person(self, name: str, stored_type: str) -> exp.Expr:  # noqa: ARG002
+        return column(_PERSON)
+
+    def entry_state(self, name: str) -> exp.Expr | None:
+        return column(f"s{list(self._schema.columns).index(name)}")
+
+    # --- what stands behind FROM ----------------------------------------------------------------------------
+
+    def _filled(self, query: exp.Select) -> exp.Select:
+        """A query with the join in the place of the view's name."""
+        names = {item.name for item in query.find_all(exp.Column)}
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Table) and node.name in (VIEW, PART_OF_VIEW):
+                return self._joined(names, self._fraction if node.name == PART_OF_VIEW else None).subquery("source")
+            return node
+
+        return cast("exp.Select", query.transform(replaced))
+
+    def _joined(self, names: set[str], fraction: float | None) -> exp.Select:
+        view, declared = self._view, list(self._schema.columns)
+        parts = {item.name: _JoinedTable(self, item, f"t{place}") for place, item in enumerate(view.instances)}
+        chosen: list[exp.Expr] = []
+        for place, name in enumerate(declared):
+            if f"v{place}" in names:
+                chosen.append(exp.alias_(self._value(name, parts), f"v{place}", quoted=True))
+            if f"s{place}" in names:
+                chosen.append(exp.alias_(self._state(name, parts), f"s{place}", quoted=True))
+        if _PERSON in names and view.unit is not None:
+            owner = parts[view.unit[0]]
+            chosen.append(
+                exp.alias_(owner.person(view.unit[1], linked=bool(self._schema.tables)), _PERSON, quoted=True)
+            )
+        conditions = []
+        for instance in view.instances[1:]:
+            child, parent = parts[str(instance.child)], parts[instance.name]
+            foreign, key = str(instance.column), str(self._schema.tables[instance.table].key)
+            as_text = child.key_type(foreign) != parent.key_type(key)
+            conditions.append(
+                exp.EQ(this=child.key(foreign, as_text=as_text), expression=parent.key(key, as_text=as_text))
+            )
+        facts, *others = parts.values()
+        query = exp.Select().from_(facts.rows(fraction)).select(*(chosen or [exp.alias_(literal(1), "one")]))
+        for part, condition in zip(others, conditions, strict=True):
+            query = query.join(part.rows(None), on=condition)
+        return query
+
+    def _value(self, name: str, parts: Mapping[str, _JoinedTable]) -> exp.Expr:
+        view = self._view
+        if name in view.columns:
+            instance, item = view.columns[name]
+            return parts[instance].cleaned(item)
+        expression = view.computed[name]
+        leaves = {leaf: self._leaf(leaf, parts) for leaf in expression.columns()}
+        return expression.sql(leaves)
+
+    def _leaf(self, name: str, parts: Mapping[str, _JoinedTable]) -> exp.Expr:
+        """A column of numbers inside an expression: within its bounds, zero where it is very near to it."""
+        declared = self._schema.columns[name]
+        number = exp.cast(self._value(name, parts), "double")
+        low, high = -float(UNBOUNDED), float(UNBOUNDED)
+        missing: exp.Expr = exp.Null()
+        if isinstance(declared, Measured):
+            if declared.is_bounded:
+                low, high = (float(end * declared.grid.step) for end in declared.grid.ends)
+            if not declared.drops_nulls and (declared.nulls is not None or self._schema.version == 1):
+                missing = double_literal(declared.missing_value)
+        nearest = double_literal(float(NEAREST))
+        return exp.Paren(
+            this=exp.case()
+            .when(exp.Is(this=number.copy(), expression=exp.Null()), missing)
+            .when(exp.LT(this=number.copy(), expression=double_literal(low)), double_literal(low))
+            .when(exp.GT(this=number.copy(), expression=double_literal(high)), double_literal(high))
+            .when(exp.LT(this=exp.Abs(this=number.copy()), expression=nearest), double_literal(0.0))
+            .else_(number.copy())
+        )
+
+    def _state(self, name: str, parts: Mapping[str, _JoinedTable]) -> exp.Expr:
+        view = self._view
+        if name not in view.columns:
+            raise InvalidArgument("column", name, "is computed: ask about the columns in it")
+        instance, item = view.columns[name]
+        return parts[instance].state(item)
+
+    def engine_of(self, instance: Instance) -> Engine:
+        """The engine of the table that an instance is; where a table is read twice, each time another."""
+        before = [item for item in self._view.instances if item.table == instance.table]
+        if before[0] == instance:
+            return self._engines[instance.table]
+        time = (instance.table, before.index(instance))
+        if time not in self._again:
+            self._again[time] = self._another(instance.table)
+        return self._again[time]
+
+    def table_engine(self, name: str) -> Engine:
+        """The engine of one of the tables by itself: for owners."""
+        return self._engines[name]
+
+    def declared(self, table: str, name: str) -> Schema:
+        """The schema of one column of one table."""
+        columns = self._schema.tables[table].columns if self._schema.tables else self._schema.columns
+        return Schema(None, {name: columns[name]}, version=self._schema.version)
+
+    # --- what is asked of the engine below ------------------------------------------------------------------
+
+    def estimated_rows(self) -> int:
+        return self._engines[self._view.instances[0].table].estimated_rows()
+
+    def rows(self, query: exp.Select) -> list[Row]:
+        return self._first.rows(self._filled(query))
+
+    def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        return self._first.arrays(self._filled(query))
+
+    def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return self._first.stream(self._filled(query), stored_types)
+
+    def sql(self, query: exp.Expr) -> str:
+        return self._first.sql(query)
+
+    def values(self, rows: Iterable[Sequence[Constant]], name: str, columns: Sequence[str]) -> exp.Expr:
+        return self._first.values(rows, name, columns)
+
+    def constant(self, value: Constant) -> str:
+        return self._first.constant(value)
+
+    def nearest(self, number: exp.Expr) -> exp.Expr:
+        return self._first.nearest(number)
+
+    def nearest_multiple(self, number: exp.Expr, size: float) -> exp.Expr:
+        return self._first.nearest_multiple(number, size)
+
+    def exact_sum(self, whole: exp.Expr) -> exp.Expr:
+        return self._first.exact_sum(whole)
+
+    def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        return self._first.halves(total)
+
+    def extremes(self, value: exp.Expr, most: int, *, least: bool) -> exp.Expr | None:
+        return self._first.extremes(value, most, least=least)
+
+    def list_of(self, whole: exp.Expr) -> exp.Expr | None:
+        return self._first.list_of(whole)
+
+    def arrays_and_list(
+        self, query: exp.Select
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+        return self._first.arrays_and_list(self._filled(query))
+
+    def day_number(self, day: exp.Expr) -> exp.Expr:
+        return self._first.day_number(day)
+
+    def is_finite(self, number: exp.Expr) -> exp.Expr:
+        return self._first.is_finite(number)
+
+    def is_nan(self, number: exp.Expr) -> exp.Expr:
+        return self._first.is_nan(number)
+
+    def fingerprint(self) -> str:
+        if not self._schema.tables:
+            return self._first.fingerprint()
+        marks = {name: engine.fingerprint() for name, engine in sorted(self._engines.items())}
+        if not any(marks.values()):
+            return ""
+        return f"tables:{hashlib.sha256(json.dumps(marks).encode()).hexdigest()[:40]}"
+
+    def state(self) -> str | None:
+        states = [engine.state() for _, engine in sorted(self._engines.items())]
+        return None if None in states else " ".join(map(str, states))
+
+    def ready(self) -> None:
+        for engine in (*self._engines.values(), *self._again.values()):
+            engine.ready()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            for engine in self._engines.values():
+                stack.enter_context(engine.snapshot())
+            yield
+
+    def close(self) -> None:
+        for engine in reversed(self._engines.values()):
+            engine.close()
+
+
+@dataclasses.dataclass
+class _JoinedTable:
+    """One instance in a join: a query of its own that cleans what is used of it."""
+
+    view: ViewEngine
+    instance: Instance
+    alias: str
+
+    def __post_init__(self) -> None:
+        self.engine = self.view.engine_of(self.instance)
+        self._chosen: dict[str, exp.Expr] = {}
+
+    def _named(self, name: str, value: exp.Expr) -> exp.Expr:
+        self._chosen[name] = value
+        return exp.column(name, table=self.alias, quoted=True)
+
+    def cleaned(self, name: str) -> exp.Expr:
+        """A declared column as ``Selection.cleaned`` reads it."""
+        return self._named(f"c{self._place(name)}", self._selection(name).cleaned(name))
+
+    def state(self, name: str) -> exp.Expr:
+        """What became of its entry."""
+        return self._named(f"s{self._place(name)}", self._selection(name).state(name))
+
+    def _selection(self, name: str) -> Selection:
+        return Selection(self.engine, self.view.declared(self.instance.table, name))
+
+    def _place(self, name: str) -> int:
+        return list(self.engine.stored_types()).index(name)
+
+    def key_type(self, name: str) -> str:
+        """Whether a key is a text or a whole number."""
+        return self.engine.stored_types()[name]
+
+    def key(self, name: str, *, as_text: bool) -> exp.Expr:
+        """A key or foreign key; NULL if missing.  as_text: for a comparison with texts."""
+        stored, value = self.key_type(name), key_of(self.engine, name)
+        if not as_text or stored == "text":
+            return self._named(f"k{self._place(name)}", value)
+        return self._named(f"j{self._place(name)}", exp.cast(value, "text"))
+
+    def person(self, name: str, *, linked: bool) -> exp.Expr:
+        """What tells people apart: of linked tables a key, as joins compare it."""
+        if linked:
+            return self.key(name, as_text=False)
+        return self._named(_PERSON, self.engine.person(name, self.key_type(name)))
+
+    def rows(self, fraction: float | None) -> exp.Expr:
+        """The query, once all that is used of it is known."""
+        named = [exp.alias_(value, name, quoted=True) for name, value in self._chosen.items()]
+        listed = named or [exp.alias_(literal(1), "one")]
+        return exp.select(*listed).from_(self.engine.table(fraction)).subquery(self.alias)
+
+
+def key_of(engine: Engine, name: str) -> exp.Expr:
+    """A key or foreign key as joins compare it: a text byte by byte, or a whole number of 64 bits; NULL if missing."""
+    stored = engine.stored_types()[name]
+    return engine.text(name, stored) if stored == "text" else engine.whole_key(name)
+
+
+def _stored_type(declared: ColumnType) -> str:
+    if isinstance(declared, Category):
+        return "text"
+    if isinstance(declared, Date):
+        return "date"
+    return "boolean" if isinstance(declared, Boolean) else "real"

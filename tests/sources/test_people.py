@@ -1,0 +1,229 @@
+"""What each person has, on every engine: totals, limits and chosen rows against plain Python."""
+
+import hashlib
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dither as dt
+from dither.sources.engines.duckdb import DuckDB
+from dither.sources.grid import BIT, Grid
+from dither.sources.people import MOST_TOTAL, PARTS, PeopleRecords, below_limit
+from dither.sources.predicates import parse_filter
+from dither.sources.schema import Schema
+from dither.sources.selection import Selection
+from dither.sources.windows import EngineColumns, binned_numbers
+
+GROUPS = ["a", "b", "c"]
+COLUMNS = {
+    "x": dt.Real(-50, 1000, nulls="drop"),
+    "y": dt.Real(None, None),
+    "g": dt.Category(GROUPS),
+    "k": dt.Integer(0, 5),
+}
+LIMITS = (1, 2, 3, 4, 6, 8, 12)
+
+
+def table_of(seed, rows=300):
+    """People with none to many rows, rows of nobody, odd numbers and groups that are not declared."""
+    rng = np.random.default_rng(seed)
+    who = [None if v < 0.03 else int(v * v * rows / 4) for v in rng.random(rows)]
+    odd = [np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0, 0.5 + 2.0**-40]
+    x = [
+        None if v < 0.05 else float(rng.choice(odd)) if v < 0.15 else float(rng.normal(80, 120))
+        for v in rng.random(rows)
+    ]
+    y = [float(v) if abs(v) < 2 else 1e14 for v in rng.normal(0, 1, rows)]
+    g = [None if v < 0.04 else str(rng.choice([*GROUPS, "other"])) for v in rng.random(rows)]
+    k = [None if v < 0.04 else float(rng.choice([0, 1, 2, 5, 1.5])) for v in rng.random(rows)]
+    types = {"u": pa.int64(), "x": pa.float64(), "y": pa.float64(), "g": pa.string(), "k": pa.float64()}
+    return pa.table(
+        {name: pa.array(column, types[name]) for name, column in zip(types, (who, x, y, g, k), strict=True)}
+    )
+
+
+def schema_of(table, limit="private"):
+    """The table, with people who own any number of rows, or of whom so many count."""
+    return Schema(table, COLUMNS, unit="u", rows_per_unit=limit)
+
+
+def owned(table, column, grid, *, by=False, where=lambda row: True):
+    """Plain Python: the steps of each person, in each group."""
+    result = {}
+    for row in table.to_pylist():
+        value = row[column] if column else 1.0
+        if row["u"] is None or not where(row) or (by and row["g"] not in GROUPS):
+            continue
+        if value is None or math.isnan(value):
+            if column == "x":
+                continue
+            value = 0.0
+        steps = 1 if column is None else int(grid.quantise(np.array([value]), 0)[0])
+        result.setdefault(row["u"], {}).setdefault(row["g"] if by else None, []).append(steps)
+    return result
+
+
+def scaled(vector, limit, parts):
+    """A person's totals within a limit: the same doubles as engines compute."""
+    size = sum(map(abs, vector))
+    if size <= limit:
+        return [parts * item for item in vector]
+    share = below_limit(limit) * parts / float(size)
+    return [int(math.copysign(max(round(abs(item) * share - 0.5), 0), item)) for item in vector]
+
+
+@pytest.mark.parametrize("column", [None, "x", "y"])
+def test_totals_of_people_are_those_of_plain_python_on_every_engine(engines_of, column):
+    """People above limits, clamped and scaled totals, weighted rows; with and without groups and a filter."""
+    table = table_of(1)
+    schema = schema_of(table)
+    grid = {None: BIT, "x": Grid(Fraction(1), -50, 1000), "y": Grid(Fraction(1, 1 << 16), -(1 << 51), 1 << 51)}[column]
+    limits = LIMITS if column is None else tuple(40 << exponent for exponent in range(0, 50, 3))
+    limit = limits[2]
+    everyone = owned(table, column, grid)
+    totals = [sum(rows[None]) for rows in everyone.values()]
+    assert all(abs(total) < MOST_TOTAL for total in totals)
+    sizes = [len(rows[None]) for rows in everyone.values()]
+    few = owned(table, column, grid, where=lambda row: row["k"] is not None and row["k"] >= 2)
+    grouped = [[sum(rows.get(group, ())) for group in GROUPS] for rows in owned(table, column, grid, by=True).values()]
+    parts = PARTS if column is None else 1
+    vectors = [scaled(vector, limit, parts) for vector in grouped]
+    assert all(sum(map(abs, vector)) <= limit * parts for vector in vectors)
+    for name, engine in engines_of(table).items():
+        whole = PeopleRecords(Selection(engine, schema), column, grid, 0)
+        above, below = whole.totals_above(limits)
+        assert above == [sum(total > item for total in totals) for item in limits], name
+        assert below == [sum(-total > item for total in totals) for item in limits], name
+        assert whole.rows_above(LIMITS) == [sum(size > item for size in sizes) for item in LIMITS], name
+        assert whole.people() == len(everyone), name
+        assert whole.totals_within(7, limit) == [sum(max(min(total, limit), -7) for total in totals)], name
+        if column is not None:
+            low = grid.ends[0]
+            weighted = whole.weighted(3)
+            shifted = [(len(rows[None]), sum(rows[None]) - low * len(rows[None])) for rows in everyone.values()]
+            lower = [
+                part if rows <= 3 else max(round(float(part) * (below_limit(3) / float(rows)) - 0.5), 0)
+                for rows, part in shifted
+            ]
+            assert weighted.records == sum(min(rows, 3) for rows, _ in shifted), name
+            assert weighted.sum == sum(lower) + low * weighted.records, name
+        by_group = PeopleRecords(Selection(engine, schema, None, ("g",)), column, grid, 0)
+        assert by_group.totals_within(limit, limit, parts) == [sum(part) for part in zip(*vectors, strict=True)], name
+        lengths = [sum(map(abs, vector)) for vector in grouped]
+        assert by_group.totals_above(limits)[0] == [sum(length > item for length in lengths) for item in limits], name
+        filtered = PeopleRecords(Selection(engine, schema, parse_filter("k >= 2", schema)), column, grid, 0)
+        assert filtered.people() == len(few), name
+        engine.close()
+
+
+def test_each_person_counts_once_in_each_group(engines_of):
+    """However many rows they have there."""
+    table = table_of(2)
+    groups = [set(rows) for rows in owned(table, None, BIT, by=True).values()]
+    for engine in engines_of(table).values():
+        people = PeopleRecords(Selection(engine, schema_of(table), None, ("g",)), None, BIT, 0, presence=True)
+        assert people.totals_within(0, 3) == [sum(group in own for own in groups) for group in GROUPS]
+        engine.close()
+
+
+def test_totals_far_beyond_all_limits_are_no_error(engines_of):
+    """A person with many of the largest rows is above every limit, on every engine."""
+    rows = 5_000
+    table = pa.table(
+        {
+            "u": ["one"] * rows + ["two"],
+            "y": [1e300] * rows + [-1e300],
+            "x": [1.0] * (rows + 1),
+            "g": ["a"] * (rows + 1),
+            "k": [1.0] * (rows + 1),
+        }
+    )
+    grid = Grid(Fraction(1, 1 << 16), -(1 << 51), 1 << 51)
+    for name, engine in engines_of(table).items():
+        people = PeopleRecords(Selection(engine, schema_of(table)), "y", grid, 0)
+        assert people.totals_above((1, MOST_TOTAL - 1)) == ([1, 1], [1, 0]), name
+        assert people.totals_within(5, MOST_TOTAL) == [MOST_TOTAL - 5], name
+        by_group = PeopleRecords(Selection(engine, schema_of(table), None, ("g",)), "y", grid, 0)
+        assert by_group.totals_above((MOST_TOTAL - 1,))[0] == [1], name
+        engine.close()
+
+
+def test_every_shape_is_answered_on_every_engine(engines_of):
+    """Through a session: people's totals, and rows that are kept after a limit was drawn, in one snapshot."""
+    table = table_of(6)
+    for name, engine in engines_of(table).items():
+        schema = Schema(table, COLUMNS, unit="u", rows_per_unit="private", budget=dt.Budget(1e3, 0.1), name=name)
+        with dt.Session(schema, engine=engine) as session:
+            for query, by in (
+                (dt.Count(), None),
+                (dt.Count(people=True), "g"),
+                (dt.Sum("y"), "g"),
+                (dt.Mean("x"), None),
+                (dt.Median("x"), None),
+                (dt.Median("x"), "g"),
+            ):
+                answered = session.ask(query, epsilon=2.0, by=by)
+                assert len(answered) == len(GROUPS) if by else answered.query, (name, query)
+
+
+def kept(rows, limit, secret, payload, names):
+    """Plain Python: of each person the rows with the least hash, ties by what is read."""
+    people = {}
+    for row in rows:
+        people.setdefault(row["u"], []).append(row)
+
+    def order(row):
+        text = "|".join([secret + str(row["u"]), *payload(row)])
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), [row[name] for name in names]
+
+    return [row for own in people.values() for row in sorted(own, key=order)[:limit]]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_rows_are_chosen_by_the_same_hash_on_every_engine(engines_of, limit):
+    """Steps of a bounded column, and bins of numbers, whose texts differ between engines, against plain Python."""
+    table, secret = table_of(3), "key"
+    grid = COLUMNS["x"].grid
+    known = [
+        row for row in table.to_pylist() if row["u"] is not None and row["x"] is not None and not math.isnan(row["x"])
+    ]
+    for row in known:
+        row["steps"] = int(grid.quantise(np.array([row["x"]]), 0)[0])
+        row["x"] = float(np.clip(row["x"], -np.finfo(float).max, np.finfo(float).max))
+    chosen = kept(known, limit, secret, lambda row: [str(row["steps"])], ["x"])
+    expected = sorted(row["steps"] for row in chosen)
+
+    def parts(row):
+        inside = min(max(row["x"], -(2.0**51)), 2.0**51)
+        whole = round(inside)
+        return [str(whole), str(round((inside - whole) * 2.0**30))]
+
+    binned = kept(known, limit, secret, parts, ["x"])
+    cuts = (-100.0, 0.0, 50.0, 100.0, 500.0)
+    counts = np.histogram(np.clip([row["x"] for row in binned], cuts[0], cuts[-1]), bins=cuts)[0].tolist()
+    for name, engine in engines_of(table).items():
+        selection = Selection(engine, schema_of(table, limit), secret=secret)
+        data = EngineColumns(selection, "x", grid, 0, None).each()[0]
+        assert sorted(data.values.tolist()) == expected, name
+        (bins,) = binned_numbers(selection, "x", cuts, 0.0)
+        assert list(bins.counts) == counts, name
+        engine.close()
+
+
+def test_the_order_of_a_table_decides_nothing():
+    """Any order of the rows, copies of rows included, keeps the same rows of each person; another key keeps others."""
+    table = table_of(4)
+    table = pa.concat_tables([table, table.slice(0, 100)])
+
+    def chosen(rows, secret):
+        selection = Selection(DuckDB(rows), schema_of(rows, 2), secret=secret)
+        streamed = selection.engine.stream(*selection.tuples(["x", "y", "k"]))
+        return sorted(tuple(row.values()) for batch in streamed for row in batch.to_pylist())
+
+    here = chosen(table, "one")
+    shuffled = table.take(np.random.default_rng(0).permutation(table.num_rows))
+    assert chosen(shuffled, "one") == here
+    assert chosen(shuffled, "two") != here
