@@ -328,7 +328,8 @@ def written_default(value: object) -> str:
 
 def right_argument(one: Taken, right: dict[str, str]) -> str:
     """A right argument: that of the call, the default, or that of the table."""
-    return right.get(one.name) or (GIVEN[one.name] if one.default in ("", "...") else one.default)
+    table = GIVEN | {"interval": '"population"'} if one.annotation == "IntervalName" else GIVEN
+    return right.get(one.name) or (table[one.name] if one.default in ("", "...") else one.default)
 
 
 def call(target: str, arguments: dict[str, str], by_place: Collection[str], marked: str) -> tuple[str, int, int]:

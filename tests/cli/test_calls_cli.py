@@ -126,10 +126,19 @@ def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
 def test_every_query_is_asked_of_a_file(folder, name, file):
     """Bounds are given apart, where the query takes them without more being said."""
     entry = entries()[name]
-    takes_bounds = name != "regression" and "bounds" in (*entry.settable, *entry.declared)
+    takes_bounds = name not in ("regression", "histogram") and "bounds" in (*entry.settable, *entry.declared)
     bounds = ("--bounds", 0, 10) if takes_bounds else ()
     release = payload("ask", folder / file, called(name), *bounds, "--epsilon", 400, "--delta", "1e-3")
     assert not release["refused"]
+
+
+def test_bounds_of_a_histogram_are_those_of_its_bins(folder):
+    """With a number of bins they are cut evenly; edges need none."""
+    call, words = "histogram(a, bins => 2)", ("--bounds", 0, 10, "--epsilon", 400)
+    assert len(payload("ask", folder / "people.csv", call, *words)["value"]) == 2
+    done = run("ask", folder / "people.csv", called("histogram"), *words)
+    assert done.exit_code == 2
+    assert "bounds is used with bins=" in done.output
 
 
 def test_least_squares_of_a_file_has_bounds_and_other_regressions_do_not(folder):

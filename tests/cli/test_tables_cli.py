@@ -259,7 +259,7 @@ def test_bad_flags(folder, words, message):
         (["p.toml", "mode(year)"], "the number of rows must be public"),
         (["p.toml", "year"], "write a function here"),
         (["p.toml", "SELECT median(year) FROM q"], "the registered one is p"),
-        (["p.toml", "SELECT median(year) FROM p ORDER BY 1"], "ORDER BY is not supported"),
+        (["p.toml", "SELECT median(year) FROM p ORDER BY 1"], "ORDER BY is about groups"),
         (["p.toml", "SELECT median(year) FROM p", "--where", "year = 2012"], "write it into the SQL"),
         (["p.toml", "median(year)", "--where", "year = "], "where, line 1"),
         (["p.toml", "median(year)", "--where", "pay = 3"], "unknown column"),

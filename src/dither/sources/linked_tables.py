@@ -11,16 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dither.errors import InvalidArgument, suggested
 from dither.sources.lines import USUAL, TextLayout
 from dither.sources.types import ColumnType
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dither.sources.frames import TableLike
 
 MOST_TABLES = 64
 
@@ -37,7 +32,7 @@ class LinkedTable:
     'number'
     """
 
-    source: str | Path | TableLike = field(repr=False)
+    source: Any = field(repr=False)  # an engine's own
     columns: Mapping[str, ColumnType] = field(default_factory=lambda: MappingProxyType({}))
     key: str | None = field(default=None, kw_only=True)
     links: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True)
