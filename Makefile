@@ -85,7 +85,7 @@ lint: setup ## ruff, mypy and the import contracts
 	$(BIN)/lint-imports --no-logo
 
 pytest: lint
-	$(call alone,heavy) $(BIN)/pytest -n $(WORKERS) --dist worksteal
+	$(call alone,heavy) $(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=10
 
 bench: setup ## side by side with other libraries, each in an environment of its own
 	$(call alone,heavy) $(BIN)/dither bench all --peers .cache/peers --out bench-output
