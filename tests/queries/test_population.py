@@ -1,5 +1,6 @@
 """``interval="population"``: what it covers, through every door, and where it is refused."""
 
+import itertools
 import json
 from fractions import Fraction
 
@@ -14,6 +15,8 @@ from dither.queries.plan import Options
 from dither.queries.planning import planned
 from dither.queries.programs import RowFacts
 from dither.release import Release
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
 from dither.statistics.sampling_ranks import sampling_ranks
 
 PAY = np.random.default_rng(3).lognormal(11.0, 0.5, 4_000)
@@ -119,6 +122,20 @@ def test_what_has_no_such_interval_is_refused_before_anything_is_read(call):
     with pytest.raises((InvalidArgument, NotApplicable), match="interval") as error:
         call()
     assert "nothing was read, nothing was charged" in str(error.value)
+
+
+def test_no_answer_costs_more_rho_than_is_stated():
+    """Noise of fewer grid steps has a larger rho, and how many it has depends on the answer that was released."""
+    facts, options = Shape(10, whole=True, nullable=False), Options.asked(4.0, interval="population")
+    plan = planned(dt.Mean(bounds=(0, 4)), facts, options)
+    each = [plan.spread.about(centre, plan.spread.column).loss for centre in range(5)]
+    assert plan.spread.loss.concentrated.rho == max(loss.concentrated.rho for loss in each)
+    trimmed = planned(dt.TrimmedMean(bounds=(0, 4)), facts, options).spread
+    for low, high in itertools.combinations(range(5), 2):
+        grid = Grid(Fraction(1), low, high)
+        for centre in range(low, high + 1):
+            paid = trimmed.ranks.loss + trimmed.about(centre, grid).loss
+            assert trimmed.loss.concentrated.rho >= paid.concentrated.rho
 
 
 def test_trimmed_means_of_a_private_number_stay_refused():
