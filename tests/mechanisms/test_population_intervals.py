@@ -17,8 +17,8 @@ from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.sampling_ranks import sampling_ranks
 from dither.statistics.spread import SquaresAbout
 from dither.statistics.unknown_size import SharedRank
-from dither_lab.audit.checks import Effort
 from dither_lab.audit.answers import answer_law, runs
+from dither_lab.audit.checks import Effort
 from dither_lab.audit.drawn_intervals import WIDE, jumping_ranks, population_width
 from dither_lab.audit.laws.drawn import binomial_ranks, population_width_law
 
