@@ -60,7 +60,8 @@ class Remembering(Statistic):
     @property
     def linear_time_reachable_values(self) -> bool:
         """Of a statistic with reachable values."""
-        return bool(getattr(self.plain, "linear_time_reachable_values", False))
+        plain: Any = self.plain
+        return bool(plain.linear_time_reachable_values)
 
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from dither.mechanisms.mechanism import Mechanism, Prepared
-from dither.mechanisms.race import Raced
 from dither.privacy import Loss
 from dither.queries.graphs import Edges, Triangles
 from dither.sources.graph import Graph
@@ -191,7 +190,7 @@ class RaceLaw(_LimitedLaw):
         for law in (NoiseOfOneLimit(), DeletedVertices()):
             yield Mutant(law.mistake, universe, broken_draw(prepare(universe), law, universe.enumerated()), law)
         universe = node_universe(Triangles(), 5)
-        honest = cast("Raced", prepare(universe))
+        honest: Any = prepare(universe)
         under_five = replace(honest, limits=(5,), scales=(5 / honest.loss.exact_epsilon,))
         for triangle_law, raced in ((DeletedCorners(), under_five), (Aborted(), honest), (Uncertified(), honest)):
             draws = broken_draw(raced, triangle_law, universe.enumerated())
