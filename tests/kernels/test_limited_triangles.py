@@ -130,3 +130,16 @@ def test_larger_graphs_are_certified_in_few_steps(tail):
             high = after
             assert steps < 300
         assert limited_triangles(graph.ranked, [limit]) == [concave.uncut + math.floor(low)]
+
+
+def test_sums_of_more_triangles_than_64_bits_can_add_up_at_once():
+    """2^39 triangles that are counted together: bounds in whole 2^-52 would wrap around, and certify anything."""
+    graph, rows, many = Graph([(0, 1)], n=2).ranked, 16, 1 << 35
+    merged = np.full((rows, 3), rows, dtype=np.int32)
+    merged[:, 0] = np.arange(rows)
+    times, shares = np.full(rows, many), np.append(np.full(rows, float(many)), 0.0)
+    none = np.zeros(2, dtype=np.int64), np.empty((0, 3), dtype=np.int32)
+    merged_alone = DualProgram(float(many), 0, shares, merged, times, graph, np.full(2, rows, dtype=np.int32), *none)
+    low, high = merged_alone.bounds(np.zeros(rows + 1))
+    assert high == rows * many
+    assert high * (1 - Fraction(1, 2**48)) <= low <= high

@@ -1,12 +1,14 @@
 """Intervals for the population that the records are a sample of: privacy and coverage, looked at completely."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
 
+from dither.mechanisms.choice import prepare
 from dither.mechanisms.half_width_draw import HalfWidthDraw
 from dither.privacy import Neighbours
 from dither.sources.column import Column
@@ -15,9 +17,10 @@ from dither.statistics.order import RankedValue, rank_of
 from dither.statistics.sampling_ranks import sampling_ranks
 from dither.statistics.spread import SquaresAbout
 from dither.statistics.unknown_size import SharedRank
+from dither_lab.audit.answers import answer_law, runs
 from dither_lab.audit.checks import Effort
-from dither_lab.audit.drawn_intervals import WIDE, binomial_ranks, jumping_ranks, population_width
-from dither_lab.audit.laws.drawn import population_width_law
+from dither_lab.audit.drawn_intervals import WIDE, jumping_ranks, population_width
+from dither_lab.audit.laws.drawn import binomial_ranks, population_width_law
 
 HALF = Fraction(1, 2)
 GRID = Grid(Fraction(1), 0, 5)
@@ -89,6 +92,25 @@ def test_widths_follow_the_laboratorys_law(private):
                 bound = most if private else None
                 law = population_width_law(epsilon, miss, ranks, x, GRID.ends, answer, bound)
                 assert own == pytest.approx(law, rel=1e-9)
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_what_is_drawn_follows_the_laboratorys_law(private):
+    """Answers with their intervals, as they are released: all frequencies within Hoeffding's bound at once."""
+    x, count, alarm = (0, 1, 1, 3, 4, 5), 2_000, 1e-9
+    public = RankedValue(rank_of(HALF, len(x)), len(x), GRID, HALF)
+    statistic = SharedRank(HALF, len(x), GRID, Neighbours.ADD_REMOVE_CHANGE) if private else public
+    asked = {"epsilon": 12, "confidence": HALF, "mechanism": "inverse"}
+    _, prepared = prepare(statistic, interval="population", **asked)
+    law = answer_law(prepared, column(x))
+    assert sum(law.values()) == pytest.approx(1)
+    frequencies = Counter(runs(prepared, column(x))(count))
+    assert set(frequencies) <= set(law)
+    allowed = math.sqrt(math.log(2 * len(law) / alarm) / (2 * count))
+    assert all(abs(frequencies[answer] / count - p) <= allowed for answer, p in law.items())
+    # An interval for the sample would be told apart.
+    usual = answer_law(prepare(statistic, **asked)[1], column(x))
+    assert max(abs(usual.get(answer, 0) - p) for answer, p in law.items()) > 2 * allowed
 
 
 @pytest.mark.parametrize("private", [False, True])

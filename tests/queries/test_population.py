@@ -1,6 +1,8 @@
 """``interval="population"``: what it covers, through every door, and where it is refused."""
 
+import itertools
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from dither.queries.plan import Options
 from dither.queries.planning import planned
 from dither.queries.programs import RowFacts
 from dither.release import Release
+from dither.sources.column import Shape
+from dither.sources.grid import Grid
+from dither.statistics.sampling_ranks import sampling_ranks
 
 PAY = np.random.default_rng(3).lognormal(11.0, 0.5, 4_000)
 BOUNDS = (0, 600_000)
@@ -42,6 +47,27 @@ def test_means_and_medians_of_private_and_public_numbers(ask, nulls):
     release = ask(PAY, bounds=BOUNDS, epsilon=1.0, interval="population", nulls=nulls)
     assert release.loss.epsilon == 1.0
     assert 0 <= release.interval[0] <= release.value <= release.interval[1] <= 600_000
+
+
+EVEN = np.arange(1, 1_000.0)
+ANSWERED = {
+    "median": lambda **options: dt.median(EVEN, **options),
+    "of a private number": lambda **options: dt.median(EVEN, nulls="drop", **options),
+    "several": lambda **options: dt.quantiles(EVEN, q=[0.5], **options),
+    "jointly": lambda **options: dt.quantiles(EVEN, q=[0.5, 0.9], **options),
+    "program": lambda **options: dt.sample_and_aggregate(EVEN, middle, blocks=99, executor="trusted", **options),
+}
+
+
+@pytest.mark.parametrize("ask", ANSWERED.values(), ids=ANSWERED.keys())
+def test_what_is_released_holds_the_ranks_that_sampling_asks_for(ask):
+    """With next to no noise, too: a narrower interval would hold the sample alone and miss the population."""
+    options = {"bounds": (0, 100_000) if ask is ANSWERED["program"] else (0, 1_000), "epsilon": 1_000.0}
+    narrow, wide = (np.ravel(ask(interval=name, **options).interval) for name in ("sample", "population"))
+    lower, upper = sampling_ranks(len(EVEN), Fraction(1, 2), Fraction(1, 20))
+    if ask is not ANSWERED["program"]:
+        assert wide[0] <= lower < upper <= wide[1]
+    assert wide[1] - wide[0] > 10 * (narrow[1] - narrow[0])
 
 
 def test_several_quantiles_trimmed_means_and_programs():
@@ -96,6 +122,20 @@ def test_what_has_no_such_interval_is_refused_before_anything_is_read(call):
     with pytest.raises((InvalidArgument, NotApplicable), match="interval") as error:
         call()
     assert "nothing was read, nothing was charged" in str(error.value)
+
+
+def test_no_answer_costs_more_rho_than_is_stated():
+    """Noise of fewer grid steps has a larger rho, and how many it has depends on the answer that was released."""
+    facts, options = Shape(10, whole=True, nullable=False), Options.asked(4.0, interval="population")
+    plan = planned(dt.Mean(bounds=(0, 4)), facts, options)
+    each = [plan.spread.about(centre, plan.spread.column).loss for centre in range(5)]
+    assert plan.spread.loss.concentrated.rho == max(loss.concentrated.rho for loss in each)
+    trimmed = planned(dt.TrimmedMean(bounds=(0, 4)), facts, options).spread
+    for low, high in itertools.combinations(range(5), 2):
+        grid = Grid(Fraction(1), low, high)
+        for centre in range(low, high + 1):
+            paid = trimmed.ranks.loss + trimmed.about(centre, grid).loss
+            assert trimmed.loss.concentrated.rho >= paid.concentrated.rho
 
 
 def test_trimmed_means_of_a_private_number_stay_refused():

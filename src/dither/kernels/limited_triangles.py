@@ -33,6 +33,8 @@ GAP = Fraction(1, 64)
 LISTED = 1 << 24
 """So many triangles are kept in memory, or four times the number of edges; more are found anew in every pass."""
 BLOCK = 1 << 22
+MERGED = 1 << 35
+"""So many of those that are counted together are added up at once, and one row more: sums stay within 64 bits."""
 
 _K = 1.125
 _BEND = 0.125
@@ -113,7 +115,8 @@ class DualProgram:
 
     def blocks(self) -> Iterator[tuple[Triples, Whole]]:
         """All triangles with a vertex that has too many, and how often each counts; an empty list means once."""
-        yield self.merged, self.times
+        cuts = np.flatnonzero(np.diff(np.cumsum(self.times) // MERGED)) + 1
+        yield from zip(np.split(self.merged, cuts), np.split(self.times, cuts), strict=True)
         once, graph = np.empty(0, dtype=np.int64), self.graph
         if self.listed is not None:
             yield self.listed, once

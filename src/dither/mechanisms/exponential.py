@@ -147,7 +147,7 @@ class ExponentialDraw(Prepared[Data]):
         answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
         if self.interval is None:
             return Outcome(answer)
-        return Outcome(answer, self.interval.draw(shells.reachable_values, self.statistic.answers.ends, answer))
+        return Outcome(answer, self.interval.draw(self.statistic, data, answer, shells.reachable_values))
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         return [self._cells(self.shells(records))]

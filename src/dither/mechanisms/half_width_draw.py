@@ -95,9 +95,11 @@ class HalfWidthDraw:
         """A draw by costs that move by at most 1 either way, and by public weights: of bounded range."""
         return bounded_range(self.epsilon)
 
-    def draw(self, reachable: ReachableValues, ends: Interval, answer: int) -> Interval:
-        """Both ends, in grid steps; of the chain of the data, and of the range of answers."""
-        return self.weighed(around_answer(answer, ends), reachable, reachable).draw(self.rate)
+    def draw(
+        self, statistic: Statistic[Data], data: Data, answer: int, reachable: ReachableValues | None = None
+    ) -> Interval:
+        """Both ends, in grid steps; ``reachable``: the statistic's own chain, where it was looked at before."""
+        return self.candidates(statistic, data, answer, reachable).draw(self.rate)
 
     def reach(self, points: int) -> int:
         """How far along the chain the draw looks at most: public."""
@@ -132,12 +134,15 @@ class HalfWidthDraw:
         apart = 0 if self.sampling is None else population_chains_of(statistic).population_ranks(self.sampling)
         return self.reach(statistic.answers.points) + apart
 
-    def candidates(self, statistic: Statistic[Data], data: Data, answer: int) -> Candidates:
+    def candidates(
+        self, statistic: Statistic[Data], data: Data, answer: int, reachable: ReachableValues | None = None
+    ) -> Candidates:
         """The candidates around an answer."""
         nested = around_answer(answer, statistic.answers.ends)
         if self.sampling is not None:
             return self.weighed(nested, *population_chains_of(statistic).population_chains(data, self.sampling))
-        reachable = chain_of(statistic).reachable_values(data)
+        if reachable is None:
+            reachable = chain_of(statistic).reachable_values(data)
         return self.weighed(nested, reachable, reachable)
 
     def weighed(self, nested: Sequence[Interval], below: ReachableValues, above: ReachableValues) -> Candidates:

@@ -17,7 +17,7 @@ from dither.errors import NotApplicable
 from dither.kernels.ordering import Runs
 from dither.mechanisms.error import ErrorLaw, WorstCaseError, samples_for, whole_range
 from dither.mechanisms.exponential import ExponentialDraw
-from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
+from dither.mechanisms.half_width_draw import HalfWidthDraw
 from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
 from dither.mechanisms.joint_quantile_error import joint_error_laws
 from dither.mechanisms.mechanism import Outcome, Prepared
@@ -182,11 +182,7 @@ class SeveralDraws(Prepared[RankedRecords]):
         if self.interval is None:
             return tuple(answers), None
         each = zip(self.statistic.each(), answers, strict=True)
-        intervals = (
-            self.interval.draw(chain_of(item).reachable_values(data), item.answers.ends, answer)
-            for item, answer in each
-        )
-        return tuple(answers), tuple(intervals)
+        return tuple(answers), tuple(self.interval.draw(item, data, answer) for item, answer in each)
 
     def _together(self, data: RankedRecords) -> list[int]:
         spread = _spread(self.statistic.records)

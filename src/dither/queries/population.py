@@ -57,8 +57,9 @@ class SpreadPlan:
 
     @property
     def loss(self) -> Loss:
-        """All that it costs, whatever the answer is."""
-        return self.about(self.column.ends[0], self.column).loss
+        """All that it costs, whatever the answer is: rho is greatest about the middle, where noise has fewest steps."""
+        low, high = self.column.ends
+        return self.about((low + high) // 2, self.column).loss
 
     def about(self, centre: int, grid: Grid) -> Prepared[RankedRecords]:
         """The mechanism of the sum of squares about a centre, of records on a grid."""
@@ -91,7 +92,9 @@ class TrimmedSpreadPlan(SpreadPlan):
 
     @property
     def loss(self) -> Loss:
-        return self.ranks.loss + super().loss
+        # Of records on two points noise has fewest steps, and rho is greatest.
+        low = self.column.ends[0]
+        return self.ranks.loss + self.about(low, Grid(self.column.step, low, low + 1)).loss
 
     def run(self, records: RankedRecords, answer: Fraction) -> Fraction:
         low, high = _outer_ends(self.ranks.run(records))

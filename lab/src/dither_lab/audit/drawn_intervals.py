@@ -17,7 +17,7 @@ from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit.checks import Check, Effort, Evidence, within_rounding
 from dither_lab.audit.enumeration import as_column, datasets, neighbours, worst_log_ratio
-from dither_lab.audit.laws.drawn import half_width_law, population_width_law
+from dither_lab.audit.laws.drawn import binomial_ranks, half_width_law, population_width_law
 from dither_lab.audit.laws.facts import Published
 
 EPSILON, MISS = Fraction(3, 2), Fraction(1, 20)
@@ -50,14 +50,6 @@ def drawn_interval_checks() -> Iterator[Check]:
             covers=frozenset({"inverse"}),
             proof="intervals",
         )
-
-
-def binomial_ranks(records: int, share: Fraction, miss: Fraction) -> tuple[int, int]:
-    """The largest a and the least b that a binomial variable is below, and not below, rarely: by adding up terms."""
-    chances = [math.comb(records, k) * share**k * (1 - share) ** (records - k) for k in range(records + 1)]
-    below = max(a for a in range(records + 1) if sum(chances[:a]) <= miss / 2)
-    above = min(b for b in range(1, records + 2) if sum(chances[b:]) <= miss / 2)
-    return below, above
 
 
 def jumping_ranks(records: int, share: Fraction, miss: Fraction) -> tuple[int, int]:

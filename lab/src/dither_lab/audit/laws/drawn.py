@@ -201,13 +201,14 @@ class InverseLaw(_Drawn):
 
     def answers(self, prepared: Any, facts: Facts[D], data: D) -> dict[Answer, float] | None:
         chances, interval = self.costs(prepared, facts, data).law(), prepared.interval
-        if interval is not None and interval.sampling is not None:
-            return None  # (drawn_intervals.py enumerates them)
         if interval is None:
             return {(answer,): p for answer, p in chances.items()}
         joint: dict[Answer, float] = {}
         for answer, p in chances.items():
-            drawn = half_width_law(interval.epsilon, interval.miss, facts, data, answer)
+            if interval.sampling is None:
+                drawn = half_width_law(interval.epsilon, interval.miss, facts, data, answer)
+            else:
+                drawn = _around_ranks(interval, facts.statistic, data, answer)
             joint |= {(answer, *ends): p * chance for ends, chance in drawn.items()}
         return joint
 
@@ -293,6 +294,28 @@ def half_width_law(
         return min(above, below) if signed else max(min(above, below) + 1, 0)
 
     return _nested_law(epsilon, miss, (low, high), answer, (len(highest) - 1, len(lowest) - 1), margin, rate)
+
+
+def _around_ranks(interval: Any, statistic: Any, data: Any, answer: int) -> dict[tuple[int, int], float]:
+    """The width of an interval for the population, of a public or (where there is a bound on it) a private number."""
+    records = sorted(data.values.tolist())
+    return population_width_law(
+        interval.epsilon,
+        interval.miss,
+        binomial_ranks(len(records), statistic.share, interval.sampling),
+        records,
+        statistic.answers.ends,
+        answer,
+        getattr(statistic, "most", None),
+    )
+
+
+def binomial_ranks(records: int, share: Fraction, miss: Fraction) -> tuple[int, int]:
+    """The largest a and the least b that a binomial variable is below, and not below, rarely: by adding up terms."""
+    chances = [math.comb(records, k) * share**k * (1 - share) ** (records - k) for k in range(records + 1)]
+    below = max(a for a in range(records + 1) if sum(chances[:a]) <= miss / 2)
+    above = min(b for b in range(1, records + 2) if sum(chances[b:]) <= miss / 2)
+    return below, above
 
 
 def population_width_law(
