@@ -632,6 +632,13 @@ def test_who_owns_a_row_is_settled_when_a_dataset_is_registered(tmp_path):
     other = Schema.linked(changed, person="people", rows_per_unit=50, name="shop", budget=dt.Budget(1000.0))
     with pytest.raises(dt.errors.DitherError, match="items"):
         dt.open(other, ledger=tmp_path / "shop.ledger")
+    # The column that a link refers to decides it too.
+    tables["orders"] = tables["orders"].append_column("other", pa.array(range(100, 110)))
+    changed = {**linked(tables).tables}
+    changed["orders"] = dataclasses.replace(changed["orders"], key="other")
+    other = Schema.linked(changed, person="people", rows_per_unit=50, name="shop", budget=dt.Budget(1000.0))
+    with pytest.raises(dt.errors.DitherError, match=r"orders\.other"):
+        dt.open(other, ledger=tmp_path / "shop.ledger")
 
 
 def test_names_that_look_like_sql_are_names(tmp_path):
