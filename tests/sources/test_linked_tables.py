@@ -658,6 +658,24 @@ def test_names_that_look_like_sql_are_names(tmp_path):
         assert centres(session, f"SELECT sum({value} * 2) FROM rows")[0][()] == 12
 
 
+def test_a_table_of_a_database_is_no_frame_of_the_same_name(tmp_path):
+    """Frames have names of our own in the connection, and none of them stands for a table of a file."""
+    import duckdb
+
+    file = tmp_path / "people.duckdb"
+    for name in ("source", "source_1", "dither_lines_1", "dither_view"):
+        with duckdb.connect(str(file)) as connection:
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM (VALUES (1, 5.0), (2, 6.0)) AS t(id, pay)")
+        rows = pa.table({"id": pa.array([1, 1]), "pay": pa.array([50.0, 70.0])})
+        tables = {
+            "people": LinkedTable(str(file), {"pay": dt.Real(0, 100)}, key="id", table=name),
+            "rows": LinkedTable(rows, {"pay": dt.Real(0, 100)}, links={"id": "people"}),
+        }
+        with dt.open(Schema.linked(tables, person="people", rows_per_unit=5, budget=dt.Budget(9.0))) as session:
+            assert centres(session, "SELECT sum(pay) FROM people")[0][()] == 11
+            assert centres(session, "SELECT sum(pay) FROM rows")[0][()] == 120
+
+
 def test_the_same_statement_is_answered_from_the_ledger_and_another_join_is_not():
     """Which tables are joined is part of a question."""
     with opened(frames(DATABASE)) as session:
