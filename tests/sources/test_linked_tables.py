@@ -488,6 +488,34 @@ def test_columns_without_a_join_of_their_own_are_joined_along_the_links():
         )
 
 
+PEOPLE_COUNTED = [
+    ("SELECT count(DISTINCT people.id) FROM people", 4),
+    ("SELECT count(DISTINCT id) FROM people", 4),
+    ("SELECT count(DISTINCT o.Person) FROM orders o", 5),
+    ("SELECT count(DISTINCT person) FROM orders", 5),
+    ("SELECT count(DISTINCT p.id) FROM orders JOIN people p ON person = id", 4),
+    ("SELECT count(DISTINCT orders.person) FROM orders JOIN people p ON person = id", 4),
+    ('SELECT count(DISTINCT person) FROM items JOIN orders ON "order" = number WHERE amount > 1', 4),
+]
+
+
+@pytest.mark.parametrize(("text", "people"), PEOPLE_COUNTED)
+@pytest.mark.parametrize("limit", [1, "private"])
+def test_people_are_counted_by_their_key_or_by_what_refers_to_it(text, people, limit):
+    """At epsilon 50 the noise is 0 but for a chance of 1e-21; no row limit matters."""
+    with opened(frames(DATABASE), rows_per_unit=limit) as session:
+        assert session.sql(text, epsilon=50.0).value == people
+
+
+@pytest.mark.parametrize("column", ["orders.number", "number", "people.town", "towns.code", "x.id", '"ID"', "kind"])
+def test_nothing_else_is_counted_distinct(column):
+    """Other keys are those of several people."""
+    with opened(frames(DATABASE)) as session:
+        joined_tables = "orders JOIN people ON person = id JOIN towns ON town = code"
+        with pytest.raises(InvalidText, match="DISTINCT"):
+            session.sql(f"SELECT count(DISTINCT {column}) FROM {joined_tables}", epsilon=1.0)
+
+
 def test_a_public_table_may_be_joined_twice():
     """Under two names: towns of people, and towns of shops."""
     shops = pa.table({"shop": pa.array([1, 2]), "place": pa.array([20, 10])})

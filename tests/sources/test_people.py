@@ -152,7 +152,7 @@ def test_totals_far_beyond_all_limits_are_no_error(engines_of):
 
 
 def test_totals_beyond_all_limits_in_several_groups_are_scaled_by_all_of_them(engines_of):
-    """One person has the largest total in each of three groups: what is left of all together is one limit, not three."""
+    """One person has the largest total in each of three groups: all together keep one limit, not three."""
     rows = 600
     table = pa.table(
         {

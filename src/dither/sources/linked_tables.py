@@ -169,7 +169,7 @@ def names_of_columns(tables: Mapping[str, LinkedTable]) -> dict[tuple[str, str],
 
 
 def ownership(tables: Mapping[str, LinkedTable], person: str) -> Iterator[str]:
-    """What tells people apart, as the ledger keeps it: the key, and the links that lead to it, with both their columns."""
+    """What tells people apart, as the ledger keeps it: the key, and the links that lead to it, column by column."""
     yield f"{person}.{tables[person].key}"
     for name in sorted(tables):
         link = None if tables[name].public else owner_link(tables, name)
