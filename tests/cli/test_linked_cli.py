@@ -100,6 +100,7 @@ def test_the_layout_of_text_files_stands_with_each_of_them(folder):
         (("--key", "people=nr"), "must be a column of the table"),
         (("--link", "visits.patient=persons"), "must be a table"),
         (("--unit", "id"), "is for one table"),
+        (("--person", "peple"), "person must be a table"),
         (("--rows-per-unit", "many"), "must be a whole number"),
         (("--rows-per-unit", "0"), "must be a whole number"),
         (("--column", "cost=real:0:1"), "must be written TABLE.COLUMN"),

@@ -96,9 +96,9 @@ def _declare(drafts: dict[str, TableDraft], flags: RegisterFlags) -> None:
         if target not in drafts:
             raise InvalidArgument("link", target, f"must be a table: {', '.join(drafts)}{suggested(target, drafts)}")
         drafts[table].links[_column(column, drafts[table], "link")] = target
-    for name in (*flags["public"], *((flags["person"],) if flags["person"] else ())):
-        if name not in drafts:
-            raise InvalidArgument("public", name, f"must be a table: {', '.join(drafts)}{suggested(name, drafts)}")
+    for option, name in (*(("public", name) for name in flags["public"]), ("person", flags["person"])):
+        if name is not None and name not in drafts:
+            raise InvalidArgument(option, name, f"must be a table: {', '.join(drafts)}{suggested(name, drafts)}")
     for name in flags["public"]:
         drafts[name].public = True
     given = {
