@@ -64,6 +64,92 @@ def test_nothing_else_is_opened(server, place):
     assert "root" not in str(payload)
 
 
+LINKED = """
+version = 2
+[dataset]
+person = "people"
+rows_per_unit = {limit}
+[budget]
+epsilon = 5
+[tables.people]
+source = "{people}"
+key = "id"
+[tables.visits]
+source = "{visits}"
+links = {{ patient = "people" }}
+[tables.visits.columns.cost]
+type = "real"
+bounds = [0, 100]
+"""
+
+
+@pytest.fixture(scope="module")
+def linked(server):
+    """Two linked tables in the data folder, and one beside it."""
+    data = server.home / "data"
+    (data / "people.csv").write_text("id\n1\n2\n")
+    (data / "visits.csv").write_text("patient,cost\n1,5\n1,6\n2,7\n")
+    (server.home.parent / "elsewhere.csv").write_text("patient,cost,id\n1,5,secret\n")
+    (data / "away.csv").symlink_to(server.home.parent / "elsewhere.csv")
+    yield server
+    for name in ("people.csv", "visits.csv", "away.csv"):
+        (data / name).unlink()
+
+
+OUTSIDE = ["../../elsewhere.csv", "{home}/../elsewhere.csv", "away.csv", "${{HOME}}/x.csv", "spark", "/etc/passwd"]
+
+
+@pytest.mark.parametrize("place", OUTSIDE)
+@pytest.mark.parametrize("table", ["people", "visits"])
+def test_no_linked_table_may_lie_outside_of_the_data_folder(linked, table, place):
+    """Each source is looked at, the first and the last; the error names the table."""
+    places = {"people": "people.csv", "visits": "visits.csv", table: place.format(home=linked.home)}
+    body = {"name": "outside", "schema": LINKED.format(limit=3, **places)}
+    status, payload, _ = linked.call("POST", "/v1/datasets", body)
+    assert status == 422, payload
+    assert table in payload["detail"]
+    assert "secret" not in str(payload)
+    assert linked.call("GET", "/v1/datasets/outside")[0] == 404
+
+
+def test_linked_tables_of_the_data_folder_are_answered(linked):
+    """By a worker, with a limit that is found."""
+    text = LINKED.format(limit='"private"', people="people.csv", visits="visits.csv")
+    body = {"name": "clinic", "schema": text, "answer_seconds": 0.05}
+    status, payload, _ = linked.call("POST", "/v1/datasets", body)
+    assert status == 201, payload
+    asked = {"sql": "SELECT count(*) FROM visits JOIN people ON patient = id", "epsilon": 1}
+    status, payload, _ = linked.call("POST", "/v1/datasets/clinic/releases", asked)
+    assert status == 200, payload
+
+
+def test_a_table_of_a_database_is_no_path(linked):
+    """A name that DuckDB would take for a file outside of the folder is none of its tables."""
+    import duckdb
+
+    data = linked.home / "data"
+    outside = linked.home.parent / "outside.parquet"
+    with duckdb.connect(str(data / "some.duckdb")) as connection:
+        connection.execute("CREATE TABLE pay AS SELECT 1 AS cost")
+        connection.execute(f"COPY (SELECT 7 AS cost) TO '{outside}'")
+    text = """
+version = 2
+[dataset]
+source = "some.duckdb"
+table = "TABLE"
+[budget]
+epsilon = 1
+[columns.cost]
+type = "real"
+bounds = [0, 9]
+"""
+    for table, expected in (("pay", 201), (str(outside), 422)):
+        body = {"name": f"some{expected}", "schema": text.replace("TABLE", table)}
+        status, payload, _ = linked.call("POST", "/v1/datasets", body)
+        assert status == expected, payload
+    (data / "some.duckdb").unlink()
+
+
 def test_owners_of_everything_alone_see_them(server):
     """An analyst, and an owner for some datasets, are refused."""
     analyst = server.call("POST", "/v1/tokens", {"name": "ann"})[1]["token"]

@@ -191,3 +191,13 @@ def test_values_near_zero_count_as_zero():
     """A product of denormal numbers would be an error in PostgreSQL: no record makes one."""
     assert float(NEAREST) == 1e-60
     assert evaluated(Operation("*", ColumnValue("a"), ColumnValue("b")), {"a": 1e-61, "b": 1e-61}) == 0.0
+
+
+def test_quality_is_asked_of_columns_before_anything_is_charged():
+    """What is computed has no entries of its own."""
+    with dt.open({"a": [1.0, 2.0]}, columns={"a": dt.Real(-3, 5)}, budget=dt.Budget(9.0)) as session:
+        with pytest.raises(InvalidArgument, match="is computed"):
+            session.ask(dt.Quality("a * 2"), epsilon=1.0)
+        with pytest.raises(InvalidText, match="is computed"):
+            session.sql("SELECT quality(a * 2) FROM data", epsilon=1.0)
+        assert session.history == []

@@ -488,6 +488,34 @@ def test_columns_without_a_join_of_their_own_are_joined_along_the_links():
         )
 
 
+PEOPLE_COUNTED = [
+    ("SELECT count(DISTINCT people.id) FROM people", 4),
+    ("SELECT count(DISTINCT id) FROM people", 4),
+    ("SELECT count(DISTINCT o.Person) FROM orders o", 5),
+    ("SELECT count(DISTINCT person) FROM orders", 5),
+    ("SELECT count(DISTINCT p.id) FROM orders JOIN people p ON person = id", 4),
+    ("SELECT count(DISTINCT orders.person) FROM orders JOIN people p ON person = id", 4),
+    ('SELECT count(DISTINCT person) FROM items JOIN orders ON "order" = number WHERE amount > 1', 4),
+]
+
+
+@pytest.mark.parametrize(("text", "people"), PEOPLE_COUNTED)
+@pytest.mark.parametrize("limit", [1, "private"])
+def test_people_are_counted_by_their_key_or_by_what_refers_to_it(text, people, limit):
+    """At epsilon 50 the noise is 0 but for a chance of 1e-21; no row limit matters."""
+    with opened(frames(DATABASE), rows_per_unit=limit) as session:
+        assert session.sql(text, epsilon=50.0).value == people
+
+
+@pytest.mark.parametrize("column", ["orders.number", "number", "people.town", "towns.code", "x.id", '"ID"', "kind"])
+def test_nothing_else_is_counted_distinct(column):
+    """Other keys are those of several people."""
+    with opened(frames(DATABASE)) as session:
+        joined_tables = "orders JOIN people ON person = id JOIN towns ON town = code"
+        with pytest.raises(InvalidText, match="DISTINCT"):
+            session.sql(f"SELECT count(DISTINCT {column}) FROM {joined_tables}", epsilon=1.0)
+
+
 def test_a_public_table_may_be_joined_twice():
     """Under two names: towns of people, and towns of shops."""
     shops = pa.table({"shop": pa.array([1, 2]), "place": pa.array([20, 10])})
@@ -632,6 +660,13 @@ def test_who_owns_a_row_is_settled_when_a_dataset_is_registered(tmp_path):
     other = Schema.linked(changed, person="people", rows_per_unit=50, name="shop", budget=dt.Budget(1000.0))
     with pytest.raises(dt.errors.DitherError, match="items"):
         dt.open(other, ledger=tmp_path / "shop.ledger")
+    # The column that a link refers to decides it too.
+    tables["orders"] = tables["orders"].append_column("other", pa.array(range(100, 110)))
+    changed = {**linked(tables).tables}
+    changed["orders"] = dataclasses.replace(changed["orders"], key="other")
+    other = Schema.linked(changed, person="people", rows_per_unit=50, name="shop", budget=dt.Budget(1000.0))
+    with pytest.raises(dt.errors.DitherError, match=r"orders\.other"):
+        dt.open(other, ledger=tmp_path / "shop.ledger")
 
 
 def test_names_that_look_like_sql_are_names(tmp_path):
@@ -649,6 +684,24 @@ def test_names_that_look_like_sql_are_names(tmp_path):
         text = f"SELECT sum({value}) FROM rows JOIN {quoted} AS p ON \"o'\" = p.{quoted} WHERE \"kind'\" = 'a''b'"
         assert centres(session, text)[0][()] == 3
         assert centres(session, f"SELECT sum({value} * 2) FROM rows")[0][()] == 12
+
+
+def test_a_table_of_a_database_is_no_frame_of_the_same_name(tmp_path):
+    """Frames have names of our own in the connection, and none of them stands for a table of a file."""
+    import duckdb
+
+    file = tmp_path / "people.duckdb"
+    for name in ("source", "source_1", "dither_lines_1", "dither_view"):
+        with duckdb.connect(str(file)) as connection:
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM (VALUES (1, 5.0), (2, 6.0)) AS t(id, pay)")
+        rows = pa.table({"id": pa.array([1, 1]), "pay": pa.array([50.0, 70.0])})
+        tables = {
+            "people": LinkedTable(str(file), {"pay": dt.Real(0, 100)}, key="id", table=name),
+            "rows": LinkedTable(rows, {"pay": dt.Real(0, 100)}, links={"id": "people"}),
+        }
+        with dt.open(Schema.linked(tables, person="people", rows_per_unit=5, budget=dt.Budget(9.0))) as session:
+            assert centres(session, "SELECT sum(pay) FROM people")[0][()] == 11
+            assert centres(session, "SELECT sum(pay) FROM rows")[0][()] == 120
 
 
 def test_the_same_statement_is_answered_from_the_ledger_and_another_join_is_not():

@@ -151,6 +151,29 @@ def test_totals_far_beyond_all_limits_are_no_error(engines_of):
         engine.close()
 
 
+def test_totals_beyond_all_limits_in_several_groups_are_scaled_by_all_of_them(engines_of):
+    """One person has the largest total in each of three groups: all together keep one limit, not three."""
+    rows = 600
+    table = pa.table(
+        {
+            "u": ["one"] * (3 * rows),
+            "y": [1e300] * (2 * rows) + [-1e300] * rows,
+            "x": [1.0] * (3 * rows),
+            "g": [group for group in GROUPS for _ in range(rows)],
+            "k": [1.0] * (3 * rows),
+        }
+    )
+    grid = Grid(Fraction(1, 1 << 16), -(1 << 51), 1 << 51)
+    for name, engine in engines_of(table).items():
+        people = PeopleRecords(Selection(engine, schema_of(table), None, ("g",)), "y", grid, 0)
+        assert people.totals_above((MOST_TOTAL,))[0] == [1], name
+        for limit in (100, 1 << 40, MOST_TOTAL):
+            within = people.totals_within(limit, limit)
+            assert limit * 0.9 <= sum(map(abs, within)) <= limit, (name, limit)
+            assert within[0] == within[1] == -within[2], (name, limit)
+        engine.close()
+
+
 def test_every_shape_is_answered_on_every_engine(engines_of):
     """Through a session: people's totals, and rows that are kept after a limit was drawn, in one snapshot."""
     table = table_of(6)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.queries.parameters import COLUMN
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
@@ -137,6 +138,8 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
 
     def bound(self, schema: Schema) -> Query:
         schema.column(self.column)
+        if schema.view is not None and self.column in schema.view.computed:
+            raise InvalidArgument("column", self.column, "is computed: ask about the columns in it")
         return self
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[BinnedRecords]:  # noqa: ARG002

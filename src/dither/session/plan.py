@@ -414,6 +414,8 @@ def _planned_for_people(
     if first.is_scheduled:
         raise NotApplicable("rows_per_unit", PRIVATE, f"{query.name} reads on a schedule", "a declared number of rows")
     whole = Loss(asked.loss.epsilon, asked.loss.delta if first.loss.delta else 0.0)
+    # Where the answer within one row needs no delta nothing else may spend it.
+    limit = dataclasses.replace(limit, delta=whole.exact_delta)
     # The more rows of one person count, the less is left for each: from some limit on there may be no answer.
     possible = bisect_left(every, True, key=lambda rows: limit.plan_at(rows) is None)
     draw = PersonLimitDraw(spent, every[: max(possible, 1)])

@@ -164,9 +164,9 @@ def names_of_columns(tables: Mapping[str, LinkedTable]) -> dict[tuple[str, str],
 
 
 def ownership(tables: Mapping[str, LinkedTable], person: str) -> Iterator[str]:
-    """What tells people apart, as the ledger keeps it: the key, and the links that lead to it."""
+    """What tells people apart, as the ledger keeps it: the key, and the links that lead to it, column by column."""
     yield f"{person}.{tables[person].key}"
     for name in sorted(tables):
         link = None if tables[name].public else owner_link(tables, name)
         if link is not None:
-            yield f"{name}.{link[0]} -> {link[1]}"
+            yield f"{name}.{link[0]} -> {link[1]}.{tables[link[1]].key}"

@@ -119,18 +119,17 @@ class PeopleRecords:
             sides = [("p", _least(positive, above)), ("m", _least(negative, below))]
             plus, minus = self._summed(sides, ["v"])
         else:
-            size = exp.column("a")
-            within = exp.LTE(this=size, expression=literal(above))
+            within = exp.LTE(this=exp.column("a"), expression=literal(above))
             sides = [
                 (
                     name,
                     exp.case()
                     .when(within.copy(), exp.Mul(this=side, expression=literal(parts)))
-                    .else_(self._scaled(side, size, above, parts)),
+                    .else_(self._scaled(side, exp.column("b"), above, parts)),
                 )
                 for name, side in (("p", positive), ("m", negative))
             ]
-            plus, minus = self._summed(sides, ["v", "a"])
+            plus, minus = self._summed(sides, ["v", "a", "b"])
         return [up - down for up, down in zip(plus, minus, strict=True)]
 
     def weighted(self, limit: int) -> LimitedSum:
@@ -144,10 +143,8 @@ class PeopleRecords:
     def _scaled(self, part: exp.Expr, whole: exp.Expr, limit: int, parts: int) -> exp.Expr:
         """``part * limit / whole``, in so many parts, rounded down; whole is above the limit."""
         # At least 1, so that no engine divides by 0, even if it computes what it then does not use.
-        size = exp.Anonymous(this="GREATEST", expressions=[whole.copy(), literal(1)])
-        share = exp.Div(
-            this=double_literal(below_limit(limit) * parts), expression=exp.cast(size, "double"), typed=True
-        )
+        size = exp.Anonymous(this="GREATEST", expressions=[exp.cast(whole.copy(), "double"), double_literal(1.0)])
+        share = exp.Div(this=double_literal(below_limit(limit) * parts), expression=size, typed=True)
         product = exp.Mul(this=exp.cast(part.copy(), "double"), expression=exp.Paren(this=share))
         half = double_literal(0.5)
         lower = self._selection.engine.nearest(exp.Paren(this=exp.Sub(this=product, expression=half)))
@@ -192,7 +189,10 @@ class PeopleRecords:
         return exp.select(*sizes).from_(each).group_by(exp.column("u")).subquery("people")
 
     def _by_group(self, names: Sequence[str]) -> exp.Expr:
-        """One row for each person and group: the group i, its rows c and total v, and n and a of the person."""
+        """One row for each person and group: the group i, its rows c and total v, and n, a and b of the person.
+
+        Where a, a whole number, may be cut, b is the whole size as a double: what vectors are scaled by.
+        """
         own = [exp.column(GROUP), exp.column("c"), *([exp.column("v")] if "v" in names else [])]
 
         def over(part: exp.Expr) -> exp.Expr:
@@ -201,6 +201,8 @@ class PeopleRecords:
         sizes = [exp.alias_(exp.cast(over(exp.column("c")), "bigint"), "n")]
         if "a" in names:
             sizes.append(exp.alias_(_size(over), "a"))
+        if "b" in names:
+            sizes.append(exp.alias_(_whole_size(over), "b"))
         return exp.select(*own, *sizes).from_(self._owners(names).subquery("each")).subquery("people")
 
     def _owners(self, names: Sequence[str]) -> exp.Select:
@@ -240,15 +242,20 @@ class PeopleGroup:
 
 
 def _combined(number: exp.Expr, summed: Summed) -> exp.Expr:
-    """The sum of whole numbers that are not below 0, at most about 2**61: no sum on the way leaves 63 bits."""
-    high = exp.Paren(this=exp.BitwiseRightShift(this=exp.cast(number.copy(), "bigint"), expression=literal(LIMB_BITS)))
-    low = exp.Paren(
-        this=exp.BitwiseAnd(this=exp.cast(number.copy(), "bigint"), expression=literal((1 << LIMB_BITS) - 1))
-    )
-    upper = exp.cast(_least(summed(high), MOST_TOTAL >> LIMB_BITS), "bigint")
-    lower = exp.cast(_least(summed(low), MOST_TOTAL), "bigint")
+    """The sum of whole numbers that are not below 0, cut above ``MOST_TOTAL``: no sum on the way leaves 63 bits."""
+    high, low = _limbs(number)
+    upper = exp.cast(_least(summed(high), (MOST_TOTAL >> LIMB_BITS) + 1), "bigint")
+    lower = exp.cast(_least(summed(low), MOST_TOTAL + 1), "bigint")
     shifted = exp.Mul(this=upper, expression=literal(1 << LIMB_BITS))
     return exp.Paren(this=exp.Add(this=shifted, expression=lower))
+
+
+def _limbs(number: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """The upper and the lower bits of a whole number that is not below 0."""
+    whole = exp.cast(number, "bigint")
+    high = exp.BitwiseRightShift(this=whole, expression=literal(LIMB_BITS))
+    low = exp.BitwiseAnd(this=whole.copy(), expression=literal((1 << LIMB_BITS) - 1))
+    return exp.Paren(this=high), exp.Paren(this=low)
 
 
 def _sum(part: exp.Expr) -> exp.Expr:
@@ -256,8 +263,15 @@ def _sum(part: exp.Expr) -> exp.Expr:
 
 
 def _size(summed: Summed) -> exp.Expr:
-    """The sum of the sizes of a person's totals."""
+    """The sum of the sizes of a person's totals; above all limits where it is cut."""
     return _combined(exp.Abs(this=exp.column("v")), summed)
+
+
+def _whole_size(summed: Summed) -> exp.Expr:
+    """The same as a double, of which nothing is cut: sums of either half have fewer than 53 bits."""
+    high, low = (exp.cast(summed(limb), "double") for limb in _limbs(exp.Abs(this=exp.column("v"))))
+    shifted = exp.Mul(this=high, expression=double_literal(float(1 << LIMB_BITS)))
+    return exp.Paren(this=exp.Add(this=shifted, expression=low))
 
 
 def _least(number: exp.Expr, most: int) -> exp.Expr:

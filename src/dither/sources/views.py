@@ -156,6 +156,16 @@ def _to_person(schema: Schema, instances: list[Instance]) -> tuple[tuple[Instanc
     return tuple(listed), (here.name, str(tables[here.table].key))
 
 
+def person_columns(schema: Schema) -> list[tuple[str, str]]:
+    """The instances and the columns in them that hold the person of a row of a join: its key, and what refers to it."""
+    view = schema.view
+    if view is None or view.unit is None:
+        return []
+    here = next(item for item in view.instances if item.name == view.unit[0])
+    refers = here.table == schema.person and here.child is not None and here.column is not None
+    return [view.unit, *([(str(here.child), str(here.column))] if refers else [])]
+
+
 def _named_columns(schema: Schema, named: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """What the columns of instances are called: as in the schema, or by their instance where a table stands twice."""
     called, times = names_of_columns(schema.tables), Counter(named.values())

@@ -21,7 +21,7 @@ from dither.sources.expressions import WRITE, Unreadable, expression_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import meant_columns, not_one_column, parsed, place_of
 from dither.sources.schema import Schema
-from dither.sources.views import computing
+from dither.sources.views import computing, person_columns
 from dither.sql.tokens import Word, Words
 
 CLAUSES = {
@@ -166,6 +166,29 @@ def identifier(word: Word) -> exp.Identifier:
     return exp.to_identifier(word.text, quoted=word.is_quoted)
 
 
+def _is_person(word: Word, table: Word | None, schema: Schema) -> bool:
+    """Whether a name is that of what tells people apart: of linked tables a key, or a foreign key that refers to it."""
+    if table is None and _alike(word, str(schema.unit)):
+        return True
+    named = [item for item in person_columns(schema) if schema.tables and _alike(word, item[1])]
+    if table is not None:
+        return any(_alike(table, instance) for instance, _ in named)
+    # Without its table a name must not be that of another column.
+    others = [
+        column
+        for item in (schema.view.instances if schema.view is not None else ())
+        for declared in (schema.tables.get(item.table),)
+        if declared is not None
+        for column in {*declared.columns, *declared.links, *([declared.key] if declared.key else [])}
+        if (item.name, column) not in named and _alike(word, column)
+    ]
+    return bool(named) and not others
+
+
+def _alike(word: Word, name: str) -> bool:
+    return word.text == name or (not word.is_quoted and word.text.lower() == name.lower())
+
+
 class CallReader:
     """Reads calls from left to right."""
 
@@ -196,20 +219,19 @@ class CallReader:
 
     def _distinct_people(self, name: Word) -> list[Argument]:
         """``DISTINCT`` and the column that tells people apart, behind ``count(``: people are counted."""
-        words, schema = self.words, self.scope.schema
-        here, following = words.here, words.following
+        words, schema, here, place = self.words, self.scope.schema, self.words.here, self.words.place
         if here.upper != "DISTINCT" or name.text.lower() != "count" or schema is None or schema.unit is None:
             return []
-        unit = schema.unit
-        same = following.text == unit if following.is_quoted else following.text.lower() == unit.lower()
-        if not following.is_name or not same:
+        words.take()
+        word, table = words.take(), None
+        if words.here.type is TokenType.DOT and words.following.is_name:
+            words.take()
+            table, word = word, words.take()
+        if not word.is_name or not _is_person(word, table, schema):
+            words.back_to(place)
             return []
-        words.take()
-        words.take()
-        return [
-            Argument(STAR, here.start, following.end),
-            Argument(True, here.start, following.end, field=PEOPLE),
-        ]
+        end = words.last_end
+        return [Argument(STAR, here.start, end), Argument(True, here.start, end, field=PEOPLE)]
 
     def column(self) -> Argument:
         """The name of a declared column."""

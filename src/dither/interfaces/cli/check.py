@@ -43,6 +43,8 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         rows, shares = _exact(session)
         types = {name: declared.type_name for name, declared in session.schema.columns.items()}
         linked = _linked(session) if session.schema.tables else None
+        if linked is not None:
+            rows = next(each.people for each in linked["people"] if each.table == session.schema.person)
     if as_json:
         columns = {name: {"type": types[name], **each} for name, each in shares.items()}
         report = {} if linked is None else _plain(linked)
@@ -157,11 +159,17 @@ def _as_stored(stored_type: str, casts_text: bool) -> ColumnType | None:
 
 
 def _exact(session: Session) -> tuple[int, dict[str, dict[str, float]]]:
-    """The number of rows that are used, and the shares of each column."""
+    """The number of rows that are used, and the shares of each column; of all rows where their limit is private."""
     import dither as dt
+    from dither.ledger import MemoryLedger
+    from dither.procedures.people import MOST_LIMIT
+    from dither.session.session import Session
     from dither.sources.linked_tables import names_of_columns
     from dither.sources.states import STATES
 
+    if session.schema.limit_is_private:
+        declared = dataclasses.replace(session.schema, rows_per_unit=MOST_LIMIT)
+        session = Session(declared, ledger=MemoryLedger(), engine=session._source.engine)
     tables = session.schema.tables
     public = {name for (table, _), name in names_of_columns(tables).items() if tables[table].public}
     names = [name for name in session.schema.columns if name not in public]

@@ -96,9 +96,9 @@ def _declare(drafts: dict[str, TableDraft], flags: RegisterFlags) -> None:
         if target not in drafts:
             raise InvalidArgument("link", target, f"must be a table: {', '.join(drafts)}{suggested(target, drafts)}")
         drafts[table].links[_column(column, drafts[table], "link")] = target
-    for name in (*flags["public"], *((flags["person"],) if flags["person"] else ())):
-        if name not in drafts:
-            raise InvalidArgument("public", name, f"must be a table: {', '.join(drafts)}{suggested(name, drafts)}")
+    for option, name in (*(("public", name) for name in flags["public"]), ("person", flags["person"])):
+        if name is not None and name not in drafts:
+            raise InvalidArgument(option, name, f"must be a table: {', '.join(drafts)}{suggested(name, drafts)}")
     for name in flags["public"]:
         drafts[name].public = True
     given = {
@@ -143,16 +143,17 @@ def _text(
     flags: RegisterFlags,
     template: Mapping[str, list[str]],
 ) -> str:
-    from dither.interfaces.cli.register import WHY, wrapped
+    from dither.interfaces.cli.register import WHY, rows_per_unit_of, wrapped
     from dither.sources.schema_file import VERSION, written, written_key
 
-    person = flags["person"]
+    person, limit = flags["person"], rows_per_unit_of(flags["rows_per_unit"] or "1")
+    layout = layout_of(flags).options
     lines = [f"version = {VERSION}", "", "[dataset]", f"name = {written(name)}"]
     lines += [
         '# person = "TABLE"  # the table with a row for each person'
         if person is None
         else f"person = {written(person)}",
-        f"rows_per_unit = {flags['rows_per_unit'] or 1}  # how many rows of one person are used",
+        f"rows_per_unit = {written(limit)}  # how many rows of one person are used",
         "",
         "[budget]",
     ]
@@ -166,6 +167,7 @@ def _text(
         here = f"tables.{written_key(table)}"
         lines += ["", f"[{here}]", f"source = {written(draft.source)}"]
         lines += [f"{key} = {written(item)}" for key, item in (("table", draft.table), ("engine", engine)) if item]
+        lines += [f"{key} = {written(item)}" for key, item in layout.items()]
         lines += [
             '# key = "COLUMN"  # that other tables refer to' if draft.key is None else f"key = {written(draft.key)}"
         ]

@@ -121,10 +121,11 @@ class DuckDB(Engine):
         self._lines, self._some_lines, self._frame = (
             f"{name}_{self._number}" if self._number else name for name in (_LINES, _SOME_LINES, "source")
         )
-        self._catalog: str | None = None
+        self._catalog = ""
+        """What the database file is called in this connection."""
         self._connection: duckdb.DuckDBPyConnection = self._connected(in_file) if beside is None else beside._connection
-        if beside is not None and in_file:
-            self._catalog = self._attached()
+        if in_file:
+            self._catalog = self._own_catalog() if beside is None else self._attached()
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
         self._share = 1.0
@@ -167,8 +168,12 @@ class DuckDB(Engine):
             "or another process writes to it; nothing was charged"
         )
 
-    def _attached(self) -> str | None:
-        """The name of a database file in the connection of another engine; None: its own."""
+    def _own_catalog(self) -> str:
+        found = guarded(self._called, lambda: self._connection.execute("SELECT current_database()").fetchall())
+        return str(found[0][0])
+
+    def _attached(self) -> str:
+        """The name of a database file in the connection of another engine."""
         file = (self._file or Path()).resolve()
         for engine in self._together[:-1]:
             if engine._file is not None and engine._file.resolve() == file:
@@ -192,18 +197,28 @@ class DuckDB(Engine):
         return "the frame" if self._file is None else f"the file {self._file.name}"
 
     def _database_table(self, table: str | None) -> exp.Expr:
+        """A table or view of the file, under its whole name: a name by itself may be that of a frame or of a file."""
+        listed = self._listed()
+        known = ", ".join(name if schema == "main" else f"{schema}.{name}" for schema, name in listed) or "it has none"
         if table is None:
-            raise InvalidArgument("table", table, f"pass table=NAME (at the shell --table NAME): {self._tables()}")
-        parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
-        if self._catalog is not None:
-            schema = [] if len(parts) > 1 else [exp.to_identifier("main", quoted=True)]
-            parts = [exp.to_identifier(self._catalog, quoted=True), *schema, *parts[-2:]]
-        return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+            raise InvalidArgument("table", table, f"pass table=NAME (at the shell --table NAME): {known}")
+        for schema, name in listed:
+            names = [f"{schema}.{name}", f"{self._catalog}.{schema}.{name}", *([name] if schema == "main" else [])]
+            if table.lower() in (item.lower() for item in names):
+                parts = (exp.to_identifier(part, quoted=True) for part in (name, schema, self._catalog))
+                return exp.Table(**dict(zip(("this", "db", "catalog"), parts, strict=True)))
+        raise InvalidArgument("table", table, f"must be a table or view of the file: {known}")
 
-    def _tables(self) -> str:
-        """The names of the tables and views of a database file: public."""
-        result = guarded(self._called, lambda: self._connection.execute("SHOW TABLES").fetchall())
-        return ", ".join(str(row[0]) for row in result) or "it has none"
+    def _listed(self) -> list[tuple[str, str]]:
+        """The schemas and names of the tables and views of a database file: public."""
+        query = (
+            exp.select("table_schema", "table_name")
+            .from_("information_schema.tables")
+            .where(exp.EQ(this=exp.column("table_catalog"), expression=literal(self._catalog)))
+            .order_by("table_schema", "table_name")
+        )
+        result = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
+        return [(str(schema), str(name)) for schema, name in result]
 
     def _view(self, source: TableLike | Path) -> exp.Expr:
         if self._file is None:
@@ -227,8 +242,6 @@ class DuckDB(Engine):
         described = None
         with contextlib.suppress(self._errors):
             described = self._connection.sql(self.sql(exp.select("*").from_(self._table.copy())))
-        if described is None and self._file is not None and inner_suffix(self._file) in _DATABASES:
-            raise InvalidArgument("table", self._table.name, f"must be a table or view of the file: {self._tables()}")
         if described is None:
             raise InvalidData(f"{self._called} could not be read as what its name says; nothing was charged")
         typed = list(zip(described.columns, described.types, strict=True))

@@ -185,7 +185,7 @@ class ViewEngine(Engine):
     def _state(self, name: str, parts: Mapping[str, _JoinedTable]) -> exp.Expr:
         view = self._view
         if name not in view.columns:
-            raise InvalidArgument("column", name, "is computed: ask about the columns in it")
+            raise RuntimeError("a computed column has no entries of its own")
         instance, item = view.columns[name]
         return parts[instance].state(item)
 
