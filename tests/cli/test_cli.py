@@ -325,7 +325,7 @@ def test_durations_of_a_parquet_file_are_no_numbers(tmp_path):
 
 
 def test_an_unknown_column_of_a_text_file_has_no_suggestion(tmp_path):
-    """Without a header the first line is a record: neither its fields nor what is similar to a name are in the error."""
+    """Without a header the first line is a record: none of its fields is in the error, similar ones neither."""
     (tmp_path / "people.csv").write_text("mary-smith,91000\nbob,1\n")
     done = run("ask", "people.csv", "median(mary_smith)", "--bounds", "0", "9", "--epsilon", "1", cwd=tmp_path)
     assert done.returncode == 2
