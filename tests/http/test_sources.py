@@ -62,7 +62,7 @@ def test_no_record_changes_what_is_listed(server):
 
 
 @pytest.mark.parametrize(
-    "place", ["../outside.csv", "link.csv", "circle.csv", "/etc/passwd", "${HOME}/x.csv", "none.csv", "spark"]
+    "place", ["../outside.csv", "link.csv", "circle.csv", "/etc/passwd", "${HOME}/x.csv", "none.csv", "spark", "\0.csv"]
 )
 def test_nothing_else_is_opened(server, place):
     """Neither paths out of the folder, nor links, nor variables of the server."""

@@ -139,9 +139,10 @@ def _typed_spans(data: ColumnLike) -> NDArray[np.timedelta64] | None:
         array = np.asarray(column.to_numpy(**options))  # type: ignore[union-attr]  # it declares a type
     if array is None or array.dtype.kind != "m" or array.ndim != 1:
         return None
-    if np.datetime_data(array.dtype)[0] not in SPAN_UNITS:
+    typed = cast("NDArray[np.timedelta64]", array)
+    if np.datetime_data(typed.dtype)[0] not in SPAN_UNITS:
         raise InvalidArgument("data", str(array.dtype), "must be timedelta64 of weeks down to nanoseconds")
-    return cast("NDArray[np.timedelta64]", array)
+    return typed
 
 
 def moments_shape(data: ColumnLike) -> int:

@@ -196,6 +196,8 @@ class Catalog:
 
     def _is_below(self, file: Path) -> bool:
         """Whether a path leads into a folder that the server may read; one that leads in a circle stays as it is."""
+        if "\0" in str(file):  # (no file has such a name)
+            return False
         target = Path(os.path.realpath(file))
         return any(target.is_relative_to(root) for root in self._roots)
 
