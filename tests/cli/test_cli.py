@@ -324,3 +324,12 @@ def test_durations_of_a_parquet_file_are_read_in_seconds(tmp_path):
     flags = ("--column", "d=real:0:9", "--epsilon", "1")
     done = run("register", str(tmp_path / "x.parquet"), "-o", str(tmp_path / "x.toml"), *flags)
     assert (done.returncode, 'declare type = "duration"' in done.stderr) == (2, True)
+
+
+def test_an_unknown_column_of_a_text_file_has_no_suggestion(tmp_path):
+    """Without a header the first line is a record: none of its fields is in the error, similar ones neither."""
+    (tmp_path / "people.csv").write_text("mary-smith,91000\nbob,1\n")
+    done = run("ask", "people.csv", "median(mary_smith)", "--bounds", "0", "9", "--epsilon", "1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "mary-smith" not in done.stdout + done.stderr
+    assert "91000" not in done.stdout + done.stderr

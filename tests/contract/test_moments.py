@@ -9,6 +9,7 @@ time zone, rounded down to the declared step and clamped to the bounds; a durati
 import datetime
 import math
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -152,6 +153,26 @@ def test_moments_are_whole_seconds_of_utc(name, zone, place):
             assert late == len(inside)
 
 
+NANOSECONDS = [None, -(1 << 63) + 1, -(1 << 63) + 2, -1, 0, 1, 10**9 - 1, (1 << 63) - 2, (1 << 63) - 1]
+"""The least and the largest of 64 bits among them, which DuckDB takes for infinite."""
+
+
+@pytest.mark.parametrize("name", ["arrow_frame", "pandas_numpy", "pandas_arrow", "parquet_arrow", "duckdb_table"])
+def test_moments_of_nanoseconds_end_before_the_calendar_does(name, place):
+    """Whatever 64 bits hold is rounded down, and no record fails another's question."""
+    stamps = pa.array(NANOSECONDS, pa.int64()).cast(pa.timestamp("ns"))
+    rows = len(NANOSECONDS)
+    given = stored(name, place, {"t": stamps, "i": pa.array(range(rows), pa.int64())})
+    columns = {"t": dt.Timestamp(LOW, HIGH, nulls="lower"), "i": dt.Integer(0, rows - 1)}
+    expected = [None if one is None else one // 10**9 for one in NANOSECONDS]
+    with asked(given, columns) as session:
+        assert read(session, "t", rows) == [declared_reading(one) for one in expected], name
+        assert dt.inspect.value(dt.CountPresent("t"), session) == rows - 1
+        assert dt.inspect.value(dt.Mean("t"), session) == pytest.approx(
+            sum(declared_reading(one) for one in expected) / rows, abs=1
+        )
+
+
 @pytest.mark.parametrize("name", some("written moments", 1, 2, 1, 1, 1, 1))
 def test_moments_in_texts_are_read_alike(name, place):
     """In a declared format everywhere; in text files ISO 8601 without one."""
@@ -225,6 +246,31 @@ def test_lists_and_objects_are_read_entry_by_entry():
     columns = {"d": dt.Duration(0, 10, step=0.5, nulls="lower"), "i": dt.Integer(0, len(spans) - 1)}
     with asked({"source": {"d": spans, "i": list(range(len(spans)))}}, columns) as session:
         assert read(session, "d", len(spans)) == [1.5, 2, 3, 0, 0, 10]
+
+
+def test_arrays_of_durations_have_a_mask_and_a_unit():
+    """A masked one is missing, as among reals; what has no fixed length is refused by its type."""
+    query = dt.Maximum(bounds=(datetime.timedelta(0), datetime.timedelta(hours=1)), nulls="lower")
+    for unit, factor in (("s", 1), ("m", 60), ("ms", 1e-3)):
+        spans = np.ma.MaskedArray(np.array([5, 7], f"timedelta64[{unit}]"), [False, True])
+        assert dt.inspect.value(query, spans) == pytest.approx(5 * factor, abs=1e-6)
+        assert dt.inspect.value(query, spans.data) == pytest.approx(7 * factor, abs=1e-6)
+    for unit in ("[Y]", "[M]", "[ps]", ""):
+        with pytest.raises(dt.InvalidArgument, match="weeks down to nanoseconds"):
+            dt.maximum(np.array([1, 2], f"timedelta64{unit}"), bounds=query.bounds, epsilon=1.0)
+
+
+def test_days_are_not_compared_with_moments():
+    """One is a number of days and the other of seconds: refused before anything is read, and moments are compared."""
+    days = pa.array([datetime.date(1970, 1, 1), datetime.date(1970, 1, 3)])
+    moments = pa.array([datetime.datetime(1970, 1, 2)] * 2, pa.timestamp("us"))
+    later = pa.array([datetime.datetime(1970, 1, 2, 1), datetime.datetime(1970, 1, 1)], pa.timestamp("us"))
+    columns = {name: dt.Timestamp(LOW, HIGH) for name in ("at", "later")} | {"day": dt.Date("1969-01-01", "1971-01-01")}
+    with asked({"source": pa.table({"day": days, "at": moments, "later": later})}, columns) as session:
+        for where in ("day < at", "at = day", "day <> at"):
+            with pytest.raises(dt.DitherError, match="compare columns of the same type"):
+                session.quote(dt.Count(), epsilon=1.0, where=where)
+        assert dt.inspect.value(dt.Count(), session, where="at < later") == 1
 
 
 def test_a_twin_that_rounds_up_is_caught(place):

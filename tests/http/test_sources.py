@@ -1,5 +1,8 @@
 """Files and columns that owners see before a dataset is registered: names and stored types, and nothing of a record."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from curators import CuratorProcess, median, until, with_dataset
@@ -18,6 +21,9 @@ def server(tmp_path_factory):
     (data / ".hidden.csv").write_text("a\n1\n")
     (folder / "outside.csv").write_text("secret\n1\n")
     (data / "link.csv").symlink_to(folder / "outside.csv")
+    (data / "circle.csv").symlink_to("circle.csv")
+    Path(os.fsdecode(os.fsencode(data) + b"/\xff.csv")).write_text("a\n1\n")
+    os.mkfifo(data / "pipe.csv")
     started = CuratorProcess(home).start()
     yield started
     started.stop()
@@ -29,7 +35,7 @@ def columns(server, place, **more):
 
 
 def test_files_of_the_data_folder_are_listed(server):
-    """By their paths there; hidden ones and links that lead out of it are not."""
+    """By their paths there; hidden ones, links out of it or in a circle, pipes and names that are no text are not."""
     status, payload, _ = server.call("GET", "/v1/sources")
     assert status == 200
     assert payload == {"files": ["pay.csv", "deep/semicolons.csv"], "complete": True}
@@ -55,7 +61,9 @@ def test_no_record_changes_what_is_listed(server):
     assert all(one == seen[0] for one in seen)
 
 
-@pytest.mark.parametrize("place", ["../outside.csv", "link.csv", "/etc/passwd", "${HOME}/x.csv", "none.csv", "spark"])
+@pytest.mark.parametrize(
+    "place", ["../outside.csv", "link.csv", "circle.csv", "/etc/passwd", "${HOME}/x.csv", "none.csv", "spark", "\0.csv"]
+)
 def test_nothing_else_is_opened(server, place):
     """Neither paths out of the folder, nor links, nor variables of the server."""
     status, payload = columns(server, place)

@@ -150,6 +150,29 @@ def test_threads_and_processes_at_once_spend_what_they_were_charged(relayed):
         assert here.spent("pay").epsilon == 5.0
 
 
+def test_what_is_known_changes_in_the_turn_of_the_writer(relayed):
+    """Another thread that forgets the head between a look and a use would fail a release that is stored already."""
+
+    class Guarded(PostgresLedger):
+        @property
+        def _known_head(self):
+            assert self._database.writer.turn._is_owned()
+            return self._held
+
+        @_known_head.setter
+        def _known_head(self, head):
+            assert not hasattr(self, "_held") or self._database.writer.turn._is_owned()
+            self._held = head
+
+    with Guarded(relayed) as here, PostgresLedger(relayed) as there:
+        here.register("pay", Budget(2.0))
+        for number in range(2):
+            charge = here.charge("pay", EACH, question={"n": number})
+            there.charge("pay", EACH, question={"n": f"there-{number}"})
+            assert here.store(charge, {"value": number}) == {"value": number}
+        assert here.verify().ok
+
+
 def test_a_charge_whose_acknowledgement_was_lost_is_paid_once(relay, relayed):
     """The statement arrived and its answer did not: it is said that nobody knows, and a retry pays nothing."""
     with PostgresLedger(relayed, wait=2) as ledger:

@@ -98,3 +98,18 @@ def test_the_shell_the_server_and_the_client_take_it(tmp_path):
         "simultaneous": True,
         "epsilon": 1.0,
     }
+
+
+def test_free_answers_say_that_they_hold_at_once():
+    """Counts from a stored histogram have the same confidence, and the same words about it, as fresh ones."""
+    columns = {"cut": dt.Category(["a", "b"])}
+    with dt.open({"cut": ["a", "b"] * 50}, columns=columns, budget=dt.Budget(9.0)) as session:
+        session.ask(dt.Histogram("cut"), epsilon=1.0)
+        free, fresh = (
+            session.ask(dt.Count(), by="cut", epsilon=0.5, confidence=dt.Simultaneous(0.9), again=again)
+            for again in (False, True)
+        )
+        assert {release.derived_from is None for release in free} == {False}
+        assert {release.derived_from is None for release in fresh} == {True}
+        for releases in (free, fresh):
+            assert {(release.confidence, release.simultaneous) for release in releases} == {(0.95, 0.9)}

@@ -69,7 +69,9 @@ class Ledger:
     def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
         self._known_head: KnownHead | None = None
-        """From the last write of this process: only proposed to the database, which compares it."""
+        """From the last write of this process: only proposed to the database, which compares it.
+
+        It and ``_unanswered`` change in the writer's turn alone, for threads share them."""
         self._unanswered: dict[int, Entry] = {}
         """Charges of this process whose release is not stored yet."""
         try:
@@ -300,12 +302,13 @@ class Ledger:
         """What is known behind a charge of this process."""
         if not self._database.changes_in_queries:
             return
-        known = self._known_head or KnownHead(0, "")
         own_spent = None if own is None else spent[-1][1]
-        self._known_head = known.charged(entry, account, spent[0][1], own, own_spent)
-        self._unanswered[entry.number] = entry
-        if len(self._unanswered) > _MOST_UNANSWERED:
-            del self._unanswered[next(iter(self._unanswered))]
+        with self._database.writer.turn:
+            known = self._known_head or KnownHead(0, "")
+            self._known_head = known.charged(entry, account, spent[0][1], own, own_spent)
+            self._unanswered[entry.number] = entry
+            if len(self._unanswered) > _MOST_UNANSWERED:
+                del self._unanswered[next(iter(self._unanswered))]
 
     def charged(
         self,
@@ -360,8 +363,8 @@ class Ledger:
                     charge=paid.number,
                     at=paid.at,
                 )
-        if self._known_head is not None:
-            self._known_head = self._known_head.moved(stored)
+        with self._database.writer.turn:
+            self._known_head = None if self._known_head is None else self._known_head.moved(stored)
         return dict(stored.body["release"])
 
     def _stored_at_once(self, charge: Charge, kept: str, source: str | None) -> tuple[Entry | None, Purpose]:

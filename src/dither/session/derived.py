@@ -116,7 +116,8 @@ class Derivation:
 
     def releases(self) -> list[Release]:
         """The answers, one for each group."""
-        return [released(item, item.run(self.histogram.values), group) for group, item in self.groups]
+        together = self.asked.simultaneous
+        return [released(item, item.run(self.histogram.values), group, together) for group, item in self.groups]
 
     def quote(self, fresh: Quote, entry: int | None = None) -> Quote:
         """The quote of the free answer, which names what a fresh one would cost.

@@ -174,14 +174,17 @@ def duration(
 _LONG = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 SHORT = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """How many of a unit a second has."""
+SPAN_UNITS = frozenset({*_LONG, *SHORT})
+"""The units of typed durations that are read: months and years have no fixed length."""
 
 
 def seconds_of(spans: NDArray[np.timedelta64]) -> NDArray[np.float64]:
-    """Typed durations as seconds; NaN where one is missing, or the unit is none of a fixed length."""
+    """Typed durations as seconds; NaN where one is missing or masked, or the unit is none of ``SPAN_UNITS``."""
     unit, count = np.datetime_data(spans.dtype)
-    whole = spans.astype(np.int64).astype(np.float64) * count
+    stored = np.ma.getdata(spans)
+    whole = stored.astype(np.int64).astype(np.float64) * count
     read = whole * _LONG[unit] if unit in _LONG else whole / SHORT.get(unit, math.nan)
-    return np.asarray(np.where(np.isnat(spans), math.nan, read), dtype=np.float64)
+    return np.asarray(np.where(np.isnat(stored) | np.ma.getmaskarray(spans), math.nan, read), dtype=np.float64)
 
 
 def durations(

@@ -140,9 +140,8 @@ def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
     if column not in names and len(alike) == 1:
         return names.index(alike[0]), len(names)
     if column not in names:
-        # Not listing them: without a header the first line would be a record.
+        # Neither listing nor suggesting them: without a header the first line would be a record.
         accepted = f"must be a name from the first line of {file.name} (separated by {delimiter!r})"
-        accepted += suggested(column, names)
         raise InvalidArgument("column", column, accepted)
     return names.index(column), len(names)
 

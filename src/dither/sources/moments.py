@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.sources.entries import FAILURES, day, durations, exact_seconds, second, seconds_of
+from dither.sources.entries import FAILURES, SPAN_UNITS, day, durations, exact_seconds, second, seconds_of
 from dither.sources.formats import ISO_MOMENTS
 from dither.sources.frames import ColumnLike, column_entries, is_table
 
@@ -139,7 +139,10 @@ def _typed_spans(data: ColumnLike) -> NDArray[np.timedelta64] | None:
         array = np.asarray(column.to_numpy(**options))  # type: ignore[union-attr]  # it declares a type
     if array is None or array.dtype.kind != "m" or array.ndim != 1:
         return None
-    return cast("NDArray[np.timedelta64]", array)
+    typed = cast("NDArray[np.timedelta64]", array)
+    if np.datetime_data(typed.dtype)[0] not in SPAN_UNITS:
+        raise InvalidArgument("data", str(array.dtype), "must be timedelta64 of weeks down to nanoseconds")
+    return typed
 
 
 def moments_shape(data: ColumnLike) -> int:

@@ -365,9 +365,7 @@ class FilterReader:
         self, node: exp.Expr, name: str, declared: ColumnType, written: str, right: exp.Expr
     ) -> Predicate:
         other, other_type = self._column(right)
-        if isinstance(declared, Category) != isinstance(other_type, Category) or isinstance(
-            declared, Date
-        ) != isinstance(other_type, Date):
+        if _unit_of(declared) != _unit_of(other_type):
             types = f"{name} is of type {declared.type_name} and {other} of type {other_type.type_name}"
             raise self.problem(node, f"{types}: compare columns of the same type")
         if isinstance(declared, Category) and written not in ("=", "<>"):
@@ -458,6 +456,11 @@ def meant_columns(identifier: exp.Identifier, schema: Schema, table: exp.Identif
     alike = [name for name, (_, column) in places.items() if _same(identifier, column)]
     whole = [name for name in places if table is None and name == identifier.this]
     return whole or (exact if identifier.quoted or len(exact) == 1 else alike)
+
+
+def _unit_of(declared: ColumnType) -> str:
+    """What values are compared as: texts, days, seconds since 1970, or numbers."""
+    return declared.type_name if isinstance(declared, Category | Date) else "number"
 
 
 def _same(identifier: exp.Identifier, name: str) -> bool:

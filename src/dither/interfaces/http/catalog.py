@@ -164,8 +164,8 @@ class Catalog:
     def files(self) -> tuple[list[str], bool]:
         """For owners: the files that schemas may name, and whether these are all.
 
-        Those of the data folder by their paths in it, others whole; hidden ones and links that lead elsewhere are
-        left out.
+        Those of the data folder by their paths in it, others whole; hidden ones, links that lead elsewhere or nowhere,
+        and names that are no UTF-8 are left out.
         """
         results: list[str] = []
         for place, root in enumerate(self._roots):
@@ -173,7 +173,7 @@ class Catalog:
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 for name in sorted(files):
                     file = Path(folder) / name
-                    if name.startswith(".") or not self._is_below(file.resolve()):
+                    if name.startswith(".") or not (file.is_file() and self._is_below(file) and _is_text(str(file))):
                         continue
                     if len(results) == MOST_FILES:
                         return results, False
@@ -195,7 +195,11 @@ class Catalog:
             draft.close()
 
     def _is_below(self, file: Path) -> bool:
-        return any(file.is_relative_to(root) for root in self._roots)
+        """Whether a path leads into a folder that the server may read; one that leads in a circle stays as it is."""
+        if "\0" in str(file):  # (no file has such a name)
+            return False
+        target = Path(os.path.realpath(file))
+        return any(target.is_relative_to(root) for root in self._roots)
 
     def _adopt(self, name: str, built: Dataset) -> None:
         """Keep a new dataset with its worker, unless the same schema was known before."""
@@ -242,10 +246,9 @@ class Catalog:
                 raise InvalidArgument(
                     argument, source, "must be a file below the server's data folder, or a postgresql:// address"
                 )
-        if graph or ENGINES[guessed(source)].reads_files:
-            file = (self._data / source).resolve()
-            if "${" in source or not self._is_below(file):
-                raise InvalidArgument(argument, source, "must be a file below the server's data folder")
+        is_file = graph or ENGINES[guessed(source)].reads_files
+        if is_file and ("${" in source or not self._is_below(self._data / source)):
+            raise InvalidArgument(argument, source, "must be a file below the server's data folder")
 
     def _written(self, file: Path, text: str) -> None:
         """All or nothing, and durable."""
@@ -258,3 +261,12 @@ class Catalog:
             out.flush()
             os.fsync(out.fileno())
         partial.replace(file)
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be sent: names of files are bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -62,6 +62,8 @@ _CALENDAR_ENDS = {
     False: ("0001-01-01 00:00:00", "9999-12-31 23:59:59"),
     True: ("0001-01-01 00:00:00+00", "9999-12-31 23:59:59+00"),
 }
+_NANOSECOND_ENDS = ("1677-09-21 00:12:44", "2262-04-11 23:47:16")
+"""The first and the last whole second that nanoseconds in 64 bits hold."""
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _BATCH = 1 << 16
@@ -410,16 +412,17 @@ class DuckDB(Engine):
 
     def epoch_second(self, name: str) -> exp.Expr:
         raw = column(name)
-        missing = exp.Is(this=raw.copy(), expression=exp.Null())
+        # Cut to whole seconds that can be counted: infinite moments have no number, and rounding down overflows.
         if name in self._in_nanoseconds:
-            whole, units = exp.Anonymous(this="epoch_ns", expressions=[raw]), 1_000_000_000
+            kind, function, units, written = "timestamp_ns", "epoch_ns", 1_000_000_000, _NANOSECOND_ENDS
         else:
             kind = "timestamptz" if name in self._zoned else "timestamp"
+            function, units, written = "epoch_us", 1_000_000, _CALENDAR_ENDS[name in self._zoned]
             # Moments of seconds and milliseconds may lie beyond the others: these are missing, infinite ones are not.
-            moment = raw if name in self._zoned else exp.TryCast(this=raw, to=exp.DataType.build(kind))
-            ends = [exp.cast(exp.Literal.string(end), kind) for end in _CALENDAR_ENDS[name in self._zoned]]
-            missing = exp.Is(this=moment.copy(), expression=exp.Null())
-            whole, units = exp.Anonymous(this="epoch_us", expressions=[clamped(moment, *ends)]), 1_000_000
+            raw = raw if name in self._zoned else exp.TryCast(this=raw, to=exp.DataType.build(kind))
+        ends = [exp.cast(exp.Literal.string(end), kind, dialect=self.dialect) for end in written]
+        missing = exp.Is(this=raw.copy(), expression=exp.Null())
+        whole = exp.Anonymous(this=function, expressions=[clamped(raw, *ends)])
         seconds = exp.IntDiv(this=floored(whole, units), expression=literal(units))
         return exp.case().when(missing, exp.Null()).else_(seconds)
 
