@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder
-from dither.sensitivity.reachable import ReachableValues
+from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.attacks import HistogramAttack, LikelihoodRatio
@@ -54,14 +54,12 @@ class Remembering(Statistic):
     @property
     def monotone_cost(self) -> bool:
         """Of a statistic with reachable values."""
-        plain: Any = self.plain
-        return bool(plain.monotone_cost)
+        return cast("HasReachableValues[Any]", self.plain).monotone_cost
 
     @property
     def linear_time_reachable_values(self) -> bool:
         """Of a statistic with reachable values."""
-        plain: Any = self.plain
-        return bool(plain.linear_time_reachable_values)
+        return cast("HasReachableValues[Any]", self.plain).linear_time_reachable_values
 
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))

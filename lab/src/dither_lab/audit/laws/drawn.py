@@ -7,11 +7,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import Ball, ball, precision, upper_float
 from dither.queries.order import Median, Minimum
+from dither.sources.column import Column
+from dither.sources.grid import Grid
 from dither_lab.audit.imitation import broken_draw
 from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import ListedDistribution, Outputs
@@ -208,7 +210,7 @@ class InverseLaw(_Drawn):
             if interval.sampling is None:
                 drawn = half_width_law(interval.epsilon, interval.miss, facts, data, answer)
             else:
-                drawn = _around_ranks(interval, facts.statistic, data, answer)
+                drawn = _around_ranks(interval, cast("_RankShare", facts.statistic), cast("Column", data), answer)
             joint |= {(answer, *ends): p * chance for ends, chance in drawn.items()}
         return joint
 
@@ -296,7 +298,25 @@ def half_width_law(
     return _nested_law(epsilon, miss, (low, high), answer, (len(highest) - 1, len(lowest) - 1), margin, rate)
 
 
-def _around_ranks(interval: Any, statistic: Any, data: Any, answer: int) -> dict[tuple[int, int], float]:
+class _PopulationWidth(Protocol):
+    @property
+    def epsilon(self) -> Fraction: ...
+    @property
+    def miss(self) -> Fraction: ...
+    @property
+    def sampling(self) -> Fraction: ...
+
+
+class _RankShare(Protocol):
+    @property
+    def share(self) -> Fraction: ...
+    @property
+    def answers(self) -> Grid: ...
+
+
+def _around_ranks(
+    interval: _PopulationWidth, statistic: _RankShare, data: Column, answer: int
+) -> dict[tuple[int, int], float]:
     """The width of an interval for the population, of a public or (where there is a bound on it) a private number."""
     records = sorted(data.values.tolist())
     return population_width_law(
