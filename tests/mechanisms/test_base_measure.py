@@ -1,8 +1,10 @@
 """Public measures: weights add up, places and points invert each other, draws stay private and gain."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -30,7 +32,9 @@ def test_places_and_points_invert_each_other(low, width, epsilon, down, data):
     point = data.draw(st.integers(low, low + width))
     first, after = lean.below(point), lean.below(point + 1)
     assert after > first
-    assert lean.at(first) == lean.at(after - 1) == point
+    begin = data.draw(st.integers(low, point))
+    places = (first - lean.below(begin), after - 1 - lean.below(begin))
+    assert [lean.within(begin, low + width + 1, place) for place in places] == [point, point]
     assert lean.below(low) == 0
     assert lean.below(low + width + 1) == lean.total
 
@@ -41,9 +45,19 @@ ROUND = Measure((0, 10), (1,), (RoundNumbers(Fraction(5, 2), 0, 4, 6), RoundNumb
 """0, 2.5, 5 and 7.5 are round numbers, 0 and 5 even rounder ones."""
 
 
+def test_every_point_of_a_range_has_as_many_places_as_its_weight():
+    """All ranges of a small measure, place by place; behind the last place there is none."""
+    for first, after in combinations(range(11), 2):
+        weights = {point: ROUND.below(point + 1) - ROUND.below(point) for point in range(first, after)}
+        total = sum(weights.values())
+        assert Counter(ROUND.within(first, after, place) for place in range(total)) == weights
+        with pytest.raises(IndexError):
+            ROUND.within(first, after, total)
+
+
 @given(st.fractions(Fraction(-1000), Fraction(1000)), st.fractions(Fraction(1, 50), Fraction(10**6)), st.data())
 def test_round_numbers_are_nearest_points_and_invert(low, width, data):
-    """On a fine grid below(), below_each() and at() agree with weights that are listed point by point near a place."""
+    """On a fine grid below(), below_each() and within() agree with weights listed point by point near a place."""
     grid = Grid.between((low, low + width))
     rounded = Measure.rounded(grid)
     assert len(rounded.round_numbers) == measure.MOST_UNITS
@@ -64,7 +78,11 @@ def test_round_numbers_are_nearest_points_and_invert(low, width, data):
             and math.floor(near * other.spacing + Fraction(1, 2)) == place
         )
         assert after - first == own
-        assert rounded.at(first) == rounded.at(after - 1) == place
+        assert rounded.within(place, place + 1, 0) == rounded.within(place, place + 1, own - 1) == place
+        begin, end = max(place - 1, grid.low), min(place + 1, grid.high) + 1
+        last = rounded.within(begin, end, rounded.below(end) - rounded.below(begin) - 1)
+        assert rounded.within(begin, end, 0) == begin
+        assert begin <= last < end
         assert rounded.below_each([place, place + 1]) == [first, after]
     assert rounded.below(grid.high + 1) == rounded.total
     # Half of the weight is on round numbers, up to what rounding loses.

@@ -96,11 +96,22 @@ class Measure:
         """The weight of all points."""
         return self._cumulated[-1] + sum(numbers.count * numbers.weight for numbers in self.round_numbers)
 
+    @functools.cached_property
+    def _fits_64_bits(self) -> bool:
+        """Whether sums over a segment and its round numbers can be computed in 64 bits."""
+        farthest = 2 * max(abs(self.edges[0]), abs(self.edges[-1])) + 1
+        spacings = [item.spacing for item in self.round_numbers]
+        return self.total < _SMALL and all(
+            max(farthest * item.denominator, 2 * item.numerator) < _SMALL for item in spacings
+        )
+
+    def _plain_below(self, point: int) -> int:
+        segment = min(bisect_right(self.edges, point) - 1, len(self.weights) - 1)
+        return self._cumulated[segment] + (point - self.edges[segment]) * self.weights[segment]
+
     def below(self, point: int) -> int:
         """The weight of all points before this one."""
-        segment = min(bisect_right(self.edges, point) - 1, len(self.weights) - 1)
-        plain = self._cumulated[segment] + (point - self.edges[segment]) * self.weights[segment]
-        return plain + sum(numbers.before(point) * numbers.weight for numbers in self.round_numbers)
+        return self._plain_below(point) + sum([item.before(point) * item.weight for item in self.round_numbers])
 
     def below_each(self, points: Sequence[int]) -> list[int]:
         """The weight of all points before each of these."""
@@ -109,26 +120,36 @@ class Measure:
         first, weight = self.edges[0], self.weights[0]
         if not self.round_numbers:
             return [(point - first) * weight for point in points]
-        farthest = 2 * max(abs(self.edges[0]), abs(self.edges[-1])) + 1
-        if self.total >= _SMALL or any(farthest * item.spacing.denominator >= _SMALL for item in self.round_numbers):
+        if not self._fits_64_bits:
             return [self.below(point) for point in points]
         places = np.fromiter(points, dtype=np.int64, count=len(points))
         below = (places - first) * weight
         for item in self.round_numbers:
             over, under = 2 * item.spacing.numerator, item.spacing.denominator
-            if over >= _SMALL:
-                return [self.below(point) for point in points]
             before = -((1 - 2 * places) * under // over) - item.first
-            below += np.clip(before, 0, item.count) * item.weight
+            below += np.minimum(np.maximum(before, 0), item.count) * item.weight
         result: list[int] = below.tolist()
         return result
 
-    def at(self, weight: int) -> int:
-        """The point that holds this place when all weights are laid end to end."""
-        if self.round_numbers:
-            return bisect_right(range(self.edges[0], self.edges[-1]), weight, key=self.below) + self.edges[0] - 1
-        segment = min(bisect_right(self._cumulated, weight) - 1, len(self.weights) - 1)
-        return self.edges[segment] + (weight - self._cumulated[segment]) // self.weights[segment]
+    def within(self, first: int, after: int, place: int) -> int:
+        """The point among first .. after - 1 that holds a place in their weight.
+
+        First come the weights of all points in their order, then the round numbers, unit by unit.
+        """
+        begun = self._plain_below(first)
+        plain = self._plain_below(after) - begun
+        if place < plain:
+            weight = begun + place
+            segment = min(bisect_right(self._cumulated, weight) - 1, len(self.weights) - 1)
+            return self.edges[segment] + (weight - self._cumulated[segment]) // self.weights[segment]
+        place -= plain
+        for item in self.round_numbers:
+            passed = item.before(first)
+            held = (item.before(after) - passed) * item.weight
+            if place < held:
+                return item.point(passed + place // item.weight)
+            place -= held
+        raise IndexError("a place behind the weight of all of these points")
 
 
 @functools.lru_cache(maxsize=256)

@@ -69,13 +69,14 @@ class Shells:
         """The point of a cost that holds a place in its weight."""
         steps, below = cost - self.offset, self.measure.below
         if steps:
-            low, high = (below(link) for link in self.reachable_values.values(-steps, 1 - steps))
-            if index < high - low:
-                return self.measure.at(low + index)
-            index -= high - low
-            near, far = (below(link + 1) for link in self.reachable_values.values(steps - 1, steps))
-            if index < far - near:
-                return self.measure.at(near + index)
+            low, high = self.reachable_values.values(-steps, 1 - steps)
+            under = below(high) - below(low)
+            if index < under:
+                return self.measure.within(low, high, index)
+            index -= under
+            near, far = (link + 1 for link in self.reachable_values.values(steps - 1, steps))
+            if index < below(far) - below(near):
+                return self.measure.within(near, far, index)
         return self.reachable_values.values(0, 0)[0]
 
 
