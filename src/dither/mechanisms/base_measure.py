@@ -42,10 +42,16 @@ class RoundNumbers:
     count: int
     weight: int
 
+    @functools.cached_property
+    def ratio(self) -> tuple[int, int]:
+        """Twice the spacing, as a numerator and a denominator of whole numbers."""
+        return 2 * self.spacing.numerator, self.spacing.denominator
+
     def before(self, point: int) -> int:
         """How many of them lie before this grid point."""
-        over, under = self.spacing.numerator, self.spacing.denominator
-        return min(max(-((1 - 2 * point) * under // (2 * over)) - self.first, 0), self.count)
+        over, under = self.ratio
+        before = -((1 - 2 * point) * under // over) - self.first
+        return 0 if before < 0 else min(before, self.count)
 
     def point(self, index: int) -> int:
         """The grid point of one of them, by its number from 0 on."""
@@ -100,10 +106,8 @@ class Measure:
     def _fits_64_bits(self) -> bool:
         """Whether sums over a segment and its round numbers can be computed in 64 bits."""
         farthest = 2 * max(abs(self.edges[0]), abs(self.edges[-1])) + 1
-        spacings = [item.spacing for item in self.round_numbers]
-        return self.total < _SMALL and all(
-            max(farthest * item.denominator, 2 * item.numerator) < _SMALL for item in spacings
-        )
+        ratios = [item.ratio for item in self.round_numbers]
+        return self.total < _SMALL and all(max(over, farthest * under) < _SMALL for over, under in ratios)
 
     def _plain_below(self, point: int) -> int:
         segment = min(bisect_right(self.edges, point) - 1, len(self.weights) - 1)
@@ -125,7 +129,7 @@ class Measure:
         places = np.fromiter(points, dtype=np.int64, count=len(points))
         below = (places - first) * weight
         for item in self.round_numbers:
-            over, under = 2 * item.spacing.numerator, item.spacing.denominator
+            over, under = item.ratio
             before = -((1 - 2 * places) * under // over) - item.first
             below += np.minimum(np.maximum(before, 0), item.count) * item.weight
         result: list[int] = below.tolist()

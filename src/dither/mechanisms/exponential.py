@@ -50,8 +50,8 @@ class Shells:
 
     def counts(self, first: int, last: int) -> list[int]:
         """The weights of costs first..last (from 1)."""
-        inner, outer, below = max(first - self.offset, 1), last - self.offset, self.measure.below
-        sizes = []
+        inner, outer = max(first - self.offset, 1), last - self.offset
+        sizes: list[int] = []
         if outer >= inner:
             above = self.measure.below_each([link + 1 for link in self.reachable_values.values(inner - 1, outer)])
             under = self.measure.below_each(self.reachable_values.values(-outer, 1 - inner))
@@ -60,8 +60,11 @@ class Shells:
                 for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(under))), strict=True)
             ]
         if first == 1:
-            centre = self.reachable_values.values(0, 0)[0]
-            own = below(centre + 1) - below(centre)
+            if sizes:
+                own = above[0] - under[-1]
+            else:
+                centre = self.reachable_values.values(0, 0)[0]
+                own = self.measure.below(centre + 1) - self.measure.below(centre)
             sizes = [own, *sizes] if self.offset else [sizes[0] + own, *sizes[1:]]
         return sizes
 
