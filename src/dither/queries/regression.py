@@ -128,7 +128,8 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.bounds is not None and self.method != "ols":
-            raise NotApplicable("bounds", self.bounds, "no other method has any", 'method="ols"')
+            why = f"method={self.method!r} needs no bounds: leave them out"
+            raise NotApplicable("bounds", self.bounds, why, 'method="ols", least squares between bounds')
         if self.block_size is not None and self.method == "ols":
             raise NotApplicable("block_size", self.block_size, "least squares has no blocks", "another method")
         if self.constants == "paper" and self.method in ("auto", "ols"):

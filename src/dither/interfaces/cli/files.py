@@ -18,6 +18,8 @@ from dither.interfaces.cli.tables import answered_by
 from dither.sql.select import is_select
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dither.release import Release
     from dither.sources.types import ColumnType
     from dither.sql.calls import Field
@@ -46,7 +48,7 @@ def ask_file(
     if declares or is_select(question) or len(file_calls(question)) > 1:
         _ask_declared(file, question, options, plot=plot, as_json=as_json)
         return
-    statement = parse_file_call(question, _fields(options))
+    statement = parse_file_call(question, _fields(options, _order(question, len(options["bounds"]))))
     item = statement.items[0]
     asked = Options.asked(
         number("epsilon", options["epsilon"]),
@@ -165,9 +167,20 @@ def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:
         release.plot().figure.savefig(plot)
 
 
-def _fields(options: AskCommandOptions) -> dict[str, Field]:
+def _order(question: str, pairs: int) -> Sequence[int]:
+    """In which order a query takes the bounds of its columns, which are given in the order of the call."""
+    from dither.sql.statement import parse_file_call
+
+    item = parse_file_call(question, {}).items[0]
+    in_call, in_query = item.columns, item.query.used
+    if pairs != len(in_call) or sorted(in_query) != sorted(in_call):
+        return range(pairs)
+    return [in_call.index(name) for name in in_query]
+
+
+def _fields(options: AskCommandOptions, order: Sequence[int]) -> dict[str, Field]:
     """The fields of the query that options give."""
-    pairs = [tuple(number("bounds", end) for end in pair) for pair in options["bounds"]]
+    pairs = [tuple(number("bounds", end) for end in options["bounds"][place]) for place in order]
     fields: dict[str, Field] = {}
     if pairs:
         fields["bounds"] = pairs[0] if len(pairs) == 1 else pairs
