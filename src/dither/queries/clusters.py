@@ -56,6 +56,7 @@ class PointsQuery(Query[V_co, B_co, Columns]):
 
     column = None
     accepts = ()
+    instead = "ask mean(c) and quantile(c, 0.1), which are answered there, or run a program of your own with a filter"
     if TYPE_CHECKING:
 
         @property

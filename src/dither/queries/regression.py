@@ -118,6 +118,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     noun: ClassVar[str] = "regression"
     column = None
     accepts = ()
+    instead = "ask least_squares(y, x), with one feature, which is answered there"
 
     def __post_init__(self) -> None:
         if self.target is not None and not isinstance(self.target, str):

@@ -341,7 +341,8 @@ def plan(
     asked = dataclasses.replace(asked, equal_rho=adds_rho(schema))
     for name, given in (("where", predicate), ("by", keys)):
         if given and name not in query.accepts:
-            raise InvalidArgument(name, where if name == "where" else by, f"{query.name} is asked of the whole table")
+            why = f"{query.name} is asked of the whole table{'; ' if query.instead else ''}{query.instead}"
+            raise InvalidArgument(name, str(predicate) if name == "where" else by, why)
     schema = viewed(query, schema, predicate, keys)
     declared, schema = schema, schema.leaving_out(query.drops_in(schema, mechanism))
     bound = query.bound(schema)
