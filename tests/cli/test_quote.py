@@ -117,7 +117,7 @@ def test_a_count_that_a_stored_histogram_answers_is_free(tmp_path):
 
 
 FILE = "job;pay;day\n"
-RECORDS = {"none": b"", "some": b"clerk;1.234,50;2020-01-31\n" * 30, "odd": b"\xff\x00;;\n\"" * 9}
+RECORDS = {"none": b"", "some": b"clerk;1.234,50;2020-01-31\n" * 30, "odd": b'\xff\x00;;\n"' * 9}
 DECLARED = ("--column", "job=category:clerk:nurse", "--rows", "3000", "--epsilon", "0.5")
 
 
@@ -154,7 +154,8 @@ def test_a_file_is_quoted_as_its_schema_is(files, tmp_path):
     """The same figures, mechanism and assumptions."""
     (tmp_path / "own.toml").write_text(
         '[dataset]\nsource = "own.csv"\nrows = 3000\n[budget]\nepsilon = 1\n'
-        '[columns]\npay = { type = "real", bounds = [0, 6000] }\njob = { type = "category", values = ["clerk", "nurse"] }\n'
+        '[columns]\npay = { type = "real", bounds = [0, 6000] }\n'
+        'job = { type = "category", values = ["clerk", "nurse"] }\n'
     )
     flags = ("--bounds", "0", "6000", *DECLARED)
     by_schema = quoted(str(tmp_path / "own.toml"), "mean(pay)", "--by", "job", "--epsilon", "0.5")
