@@ -63,8 +63,9 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         _show_links(console, linked, session.schema.rows_per_unit)
     console.print(f"{rows:,} {'rows' if linked is None else 'people'}; {NOT_PRIVATE}", markup=False)
     if declared not in (None, rows):
-        wrong = f"the schema declares {declared:,} rows: correct rows in it, or make it private"
-        console.print(wrong, markup=False, style="red")
+        console.print(
+            f"the schema declares {declared:,} rows: correct rows in it, or make it private", markup=False, style="red"
+        )
 
 
 class Linked(TypedDict):
