@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import dither as dt
 from dither.errors import suggested
@@ -111,7 +111,7 @@ class FrameMethods(Generic[Data_co]):
 
     def ask(
         self,
-        query: Query[V, B],
+        query: Query[V, B, Data_co],
         *,
         epsilon: Number,
         delta: Number = 0.0,
@@ -123,7 +123,7 @@ class FrameMethods(Generic[Data_co]):
         """Any query by its object, those of several columns too: ``Regression("price", ["carat"])``."""
         return dt.ask(
             query,
-            cast("Any", self._data),  # a frame, which every query of columns takes
+            self._data,
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,

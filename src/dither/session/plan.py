@@ -180,7 +180,7 @@ class TablePlan(SessionPlan[R_contra]):
 
     @property
     def missing(self) -> Counted:
-        if any(self.schema.columns[name].drops_nulls for name in self.query.used):
+        if self.inner.missing == DROP or any(self.schema.columns[name].drops_nulls for name in self.query.used):
             return DROP
         number = self.query.missing_in(self.schema)
         return number if number is None or isinstance(number, tuple) else self._in_unit(number)

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dither.sources.schema import Schema
     from dither.sources.types import ColumnType
     from dither.sql.calls import Field
+    from dither.typing import Nulls
 
 
 def ask_file(
@@ -232,7 +233,11 @@ def _fields(options: AskCommandOptions, order: Sequence[int]) -> dict[str, Field
     return fields
 
 
-def _nulls(options: FileOptions) -> Any:  # a name or a number, as the query or the column takes it
+def _nulls(options: FileOptions) -> Nulls | None:
     """What --nulls says."""
     text = options["nulls"]
-    return text if text in (None, "lower", "upper", "drop") else number("nulls", text)
+    named: tuple[Literal["lower", "upper", "drop"], ...] = ("lower", "upper", "drop")
+    for name in named:
+        if text == name:
+            return name
+    return None if text is None else number("nulls", text)
