@@ -143,7 +143,7 @@ def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
     if column not in names:
         # Not listing them: without a header the first line would be a record.
         accepted = f"must be a name from the first line of {file.name} (separated by {delimiter!r})"
-        accepted += suggested(column, names)
+        accepted += suggested(column, names) or "; are there lines before it (--skip-lines), or another --delimiter?"
         raise InvalidArgument("column", column, accepted)
     return names.index(column), len(names)
 

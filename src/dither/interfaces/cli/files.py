@@ -19,13 +19,13 @@ from dither.sql.select import is_select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from decimal import Decimal
 
     from dither.privacy import Budget
     from dither.release import Release
     from dither.sources.schema import Schema
     from dither.sources.types import ColumnType
     from dither.sql.calls import Field
-    from dither.typing import Nulls
 
 
 def ask_file(
@@ -228,12 +228,13 @@ def _fields(options: AskCommandOptions, order: Sequence[int]) -> dict[str, Field
         fields["bounds"] = pairs[0] if len(pairs) == 1 else pairs
     if options["step"] is not None:
         fields["step"] = number("step", options["step"])
-    if options["nulls"] is not None:
-        fields["nulls"] = _nulls(options)
+    nulls = _nulls(options)
+    if nulls is not None:
+        fields["nulls"] = nulls
     return fields
 
 
-def _nulls(options: FileOptions) -> Nulls | None:
+def _nulls(options: FileOptions) -> Literal["lower", "upper", "drop"] | Decimal | None:
     """What --nulls says."""
     text = options["nulls"]
     named: tuple[Literal["lower", "upper", "drop"], ...] = ("lower", "upper", "drop")
