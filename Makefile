@@ -62,7 +62,7 @@ demo: $(BASE) ## answer real questions on generated data
 
 docs: setup ## build the documentation into build/site; a warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open build/site/index.html"
+	@echo "open build/site/index.html, or with search: python3 -m http.server -d build/site"
 
 pictures: setup ## compute and draw the curves of the documentation anew (two minutes)
 	$(BIN)/python docs/_site/curves.py

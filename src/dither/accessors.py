@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from dither.typing import Array
+    from dither.descriptions.description import Description
+    from dither.queries.query import Query
+    from dither.typing import Array, Confidence, Frame, IntervalName, MechanismChoice, NoiseChoice, Number
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
+B = TypeVar("B")
 Data_co = TypeVar("Data_co", covariant=True)
 
 
@@ -100,6 +104,33 @@ class FrameMethods(Generic[Data_co]):
             raise dt.InvalidArgument("column", name, wanted)
         frame = cast("pl.LazyFrame", self._data).select(name).collect() if lazy else self._data
         return cast("Array", cast("pd.DataFrame", frame)[name])  # (one of the sorts of columns that all of them take)
+
+    def describe(self, *, epsilon: Number, delta: Number, confidence: Confidence = 0.95) -> Description:
+        """Types, shares missing, quartiles, tails and frequent values of all columns, at one loss."""
+        return dt.describe(cast("Frame", self._data), epsilon=epsilon, delta=delta, confidence=confidence)
+
+    def ask(
+        self,
+        query: Query[V, B, Data_co],
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: MechanismChoice = "auto",
+        noise: NoiseChoice = "auto",
+        confidence: Confidence = 0.95,
+        interval: IntervalName = "sample",
+    ) -> dt.Release[V, B]:
+        """Any query by its object, those of several columns too: ``Regression("price", ["carat"])``."""
+        return dt.ask(
+            query,
+            self._data,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            interval=interval,
+        )
 
     def _names(self) -> list[str]:
         return [str(item) for item in cast("pd.DataFrame", self._data).columns]

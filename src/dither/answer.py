@@ -44,7 +44,7 @@ def released(
         mechanism=plan.mechanism,
         noise=plan.noise,
         missing=plan.missing,
-        clamped=plan.clamped,
+        clamped=plan.clamped if result.clamped_to is None else result.clamped_to.ends,
         labels=plan.labels if result.labels is None else result.labels,
         reason=result.reason,
         group=group,

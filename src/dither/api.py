@@ -345,12 +345,15 @@ def count(
 ) -> Release[int, CountInterval]:
     """The number of true entries of a mask; missing entries count as false unless ``nulls="upper"``.
 
-    Numbers other than 0 are true, and so are texts such as "yes", so this does not count the entries that are present.
+    Numbers other than 0 are true, and so are texts such as "yes", so this does not count the entries that are present:
+    ``count_present`` does.
 
-    >>> 20 < count([True, False] * 50, epsilon=2.0).value < 80
-    True
+    >>> release = count([True, False] * 50, epsilon=2.0)
+    >>> release.query, 20 < release.value < 80
+    ('count of true entries', True)
     """
-    return _ask(Count(nulls=nulls), mask, epsilon, delta, mechanism, noise, confidence)
+    release = _ask(Count(nulls=nulls), mask, epsilon, delta, mechanism, noise, confidence)
+    return dataclasses.replace(release, query="count of true entries")
 
 
 @accepts_calibration

@@ -59,6 +59,11 @@ class ClampedTo:
     """How many records lie beyond them, with noise, where that was asked for."""
     beyond_interval: tuple[int, int] | None = None
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds, as ``Release.clamped`` has them."""
+        return self.low, self.high
+
     def __str__(self) -> str:
         ends = f"of the records clamped to [{formatted(self.low)}, {formatted(self.high)}], bounds that were found"
         if self.beyond is None:
@@ -132,7 +137,8 @@ class Release(Generic[V_co, B_co]):
     ``interval`` covers the statistic of the (clamped) records with probability ``confidence``, or where ``interval_of``
     says so that of the population that they are a sample of; ``loss`` is all that was spent, interval included;
     ``missing`` is the public value that missing records count as ("drop": they are left out); ``clamped`` are the
-    public bounds to which values outside are clamped, of several columns a pair each.
+    bounds to which values outside are clamped, of several columns a pair each: the declared ones, or where none were
+    known those that were found privately, of which ``clamped_to`` says more.
 
     Checkers know what is in it: ``Release[float, tuple[float, float]]`` has a number and an interval of two.
     """
@@ -163,7 +169,7 @@ class Release(Generic[V_co, B_co]):
     clamped: Counted = None
 
     clamped_to: ClampedTo | None = None
-    """Where no bounds were known: those that were found, which the answer and its interval are about."""
+    """Where no bounds were known: how those of ``clamped`` were found, which the answer and its interval are about."""
     person_limit: PersonLimit | None = None
     """Where one person may own many rows and no limit is declared: the one that was found."""
     interval_of: IntervalName = SAMPLE
@@ -226,7 +232,9 @@ class Release(Generic[V_co, B_co]):
     @classmethod
     def from_dict(cls, payload: Mapping[str, Released]) -> Release:
         """The release that ``to_dict`` wrote; dates stay texts."""
-        group, clamped_to, limit = payload.get("group"), payload.get("clamped_to"), payload.get("person_limit")
+        group, limit = payload.get("group"), payload.get("person_limit")
+        limits = None if payload.get("clamped_to") is None else ClampedTo.from_dict(payload["clamped_to"])
+        declared = _tupled(payload.get("clamped"))
         return cls(
             value=_tupled(payload["value"]),
             interval=_tupled(payload["interval"]),
@@ -237,7 +245,7 @@ class Release(Generic[V_co, B_co]):
             mechanism=payload["mechanism"] if "mechanism" in payload else payload["calibration"],
             noise=payload["noise"],
             missing=_tupled(payload["missing"]),
-            clamped=_tupled(payload.get("clamped")),
+            clamped=limits.ends if declared is None and limits is not None else declared,
             labels=_tupled(payload["labels"]),
             reason=payload.get("reason"),
             alias=payload.get("alias"),
@@ -245,7 +253,7 @@ class Release(Generic[V_co, B_co]):
             claim=payload.get("claim"),
             derived_from=payload.get("derived_from"),
             simultaneous=payload.get("simultaneous"),
-            clamped_to=None if clamped_to is None else ClampedTo.from_dict(clamped_to),
+            clamped_to=limits,
             person_limit=None if limit is None else PersonLimit.from_dict(limit),
             interval_of=payload.get("interval_of", SAMPLE),
         )
@@ -498,7 +506,8 @@ def readings(releases: Iterable[Release]) -> list[str]:
     words = ["missing values are left out"] if any(candidate.missing == LEFT_OUT for candidate in listed) else []
     if counted:
         words.append(f"missing values count as {', '.join(counted)}")
-    pairs = [pair for candidate in listed for pair in _pairs(candidate.clamped)]
+    # (what was found says so itself)
+    pairs = [pair for candidate in listed if candidate.clamped_to is None for pair in _pairs(candidate.clamped)]
     if pairs:
         ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
         words.append(f"values outside {', '.join(ends)} are clamped")

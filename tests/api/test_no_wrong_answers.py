@@ -5,6 +5,7 @@ At epsilon 200 noise is below what is compared with a chance of more than 1 - 1e
 
 import datetime
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,20 @@ def test_a_regression_names_its_estimator_and_labels_its_answers(source):
     assert "not least squares" in shown
     assert "intercept:" in shown
     assert "size:" in shown
+
+
+def test_models_say_how_they_read_records(source):
+    """Bounds to which points are clamped, and what becomes of missing values, stand in their answers too."""
+    session = opened(source, price=dt.Real(0, 5_000), size=dt.Real(0, 1))
+    options = {"epsilon": 50.0, "delta": 1e-3}
+    least = str(session.ask(dt.Regression("price", ["size"], method="ols"), **options))
+    centres = str(session.ask(dt.KMeans(["price", "size"], k=2), **options))
+    for text in (least, centres):
+        assert re.search("values outside 0 to (1, 0 to 5,000|5,000, 0 to 1) are clamped", text)
+        assert "missing values" in text
+    robust = str(session.ask(dt.Regression("price", ["size"]), **options))
+    assert "missing values are left out" in robust
+    assert "clamped" not in robust
 
 
 def test_groups_say_how_intervals_hold(source):

@@ -310,6 +310,11 @@ def test_owners_see_exactly_how_columns_are_read(tmp_path):
     assert done.returncode == 0, done.stderr
     assert shares(tmp_path / "x.toml") == {"pay": [0.25, 0.25, 0.25], "cut": [0.25, 0.25, 0.0]}
     assert "not private" in run("check", str(tmp_path / "x.toml")).stdout
+    declared = (tmp_path / "x.toml").read_text()
+    assert "rows = 20" in declared
+    (tmp_path / "x.toml").write_text(declared.replace("rows = 20", "rows = 30"))
+    assert shares(tmp_path / "x.toml")["cut"] == [0.25, 0.25, 0.0]
+    assert "the schema declares 30 rows" in run("check", str(tmp_path / "x.toml")).stdout
     assert not (tmp_path / "x.ledger").exists()
 
 

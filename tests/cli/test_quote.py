@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -112,3 +114,60 @@ def test_a_count_that_a_stored_histogram_answers_is_free(tmp_path):
     assert "free: computed from the release of charge 2; --again pays for a new answer" in answered.output
     assert "spent epsilon 0.5" in answered.output
     assert CliRunner().invoke(main, ["quote", str(schema), *asked, "--ledger", str(tmp_path / "none")]).exit_code == 2
+
+
+FILE = "job;pay;day\n"
+RECORDS = {"none": b"", "some": b"clerk;1.234,50;2020-01-31\n" * 30, "odd": b'\xff\x00;;\n"' * 9}
+DECLARED = ("--column", "job=category:clerk:nurse", "--rows", "3000", "--epsilon", "0.5")
+
+
+@pytest.fixture(name="files")
+def files_fixture(tmp_path):
+    """Files of the same name that differ in their records alone."""
+    paths = {}
+    for name, records in RECORDS.items():
+        (tmp_path / name).mkdir()
+        paths[name] = tmp_path / name / "own.csv"
+        paths[name].write_bytes(FILE.encode() + records)
+    return {name: str(path) for name, path in paths.items()}
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("median(pay)", ("--bounds", "0", "6000", "--format", "1.234,56")),
+        ("median(pay)", ("--bounds", "0,6000", "--by", "job")),
+        ("mean(pay)", ("--bounds", "0", "6000", "--where", "job = 'clerk'", *PRIOR)),
+        ("SELECT avg(pay), count(*) FROM own GROUP BY job", ("--column", "pay=real:0:6000")),
+        ("median(day)", ("--bounds", "2000-01-01", "2030-01-01")),
+        ("median(pay)", ()),
+    ],
+)
+def test_a_file_without_a_schema_is_quoted_by_what_flags_declare(files, question, words):
+    """As for a schema with the same columns; records are not read, whatever they are."""
+    quotes = [quoted(file, question, *words, *DECLARED) for file in files.values()]
+    assert quotes[0] == quotes[1] == quotes[2]
+    assert all(one["epsilon"] <= 0.5 for one in quotes[0]["quotes"])
+
+
+def test_a_file_is_quoted_as_its_schema_is(files, tmp_path):
+    """The same figures, mechanism and assumptions."""
+    (tmp_path / "own.toml").write_text(
+        '[dataset]\nsource = "own.csv"\nrows = 3000\n[budget]\nepsilon = 1\n'
+        '[columns]\npay = { type = "real", bounds = [0, 6000] }\n'
+        'job = { type = "category", values = ["clerk", "nurse"] }\n'
+    )
+    flags = ("--bounds", "0", "6000", *DECLARED)
+    by_schema = quoted(str(tmp_path / "own.toml"), "mean(pay)", "--by", "job", "--epsilon", "0.5")
+    assert quoted(files["none"], "mean(pay)", "--by", "job", *flags) == by_schema
+
+
+def test_how_many_records_a_text_file_has_is_said_and_a_parquet_file_says_it(files, tmp_path):
+    """A refusal names the option; slips in the name of a column are answered with the nearest."""
+    words = ("--bounds", "0", "6000", "--epsilon", "1")
+    assert "--rows 20000" in refused(files["some"], "median(pay)", *words)
+    assert "did you mean pay?" in refused(files["some"], "median(pya)", "--rows", "9", "--epsilon", "1")
+    assert "is declared in the schema" in refused("x.toml", "median(pay)", "--server", "http://127.0.0.1:9", *words)
+    pq.write_table(pa.table({"pay": [1.0] * 700}), tmp_path / "pay.parquet")
+    (quote,) = quoted(str(tmp_path / "pay.parquet"), "median(pay)", *words)["quotes"]
+    assert any("700 records" in text for text in quote["assumptions"])

@@ -132,6 +132,17 @@ def test_what_is_released_says_which_bounds_were_found():
     assert "clamped_to" not in dt.mean(PAY, bounds=(0, 1e6), epsilon=1.0).to_dict()
 
 
+def test_bounds_are_in_one_place_whether_declared_or_found():
+    """And said once; what was stored before they were there is read with them."""
+    release = dt.mean(PAY, epsilon=5.0)
+    assert release.clamped == (release.clamped_to.low, release.clamped_to.high)
+    assert str(release).count("clamped") == 1
+    payload = json.loads(json.dumps(release.to_dict()))
+    older = {name: item for name, item in payload.items() if name != "clamped"}
+    assert dt.Release.from_dict(payload) == dt.Release.from_dict(older) == release
+    assert dt.mean(PAY, bounds=(0, 1e6), epsilon=5.0).clamped == (0, 1e6)
+
+
 def test_the_count_beyond_is_near_the_truth():
     """Noise of a tenth of epsilon 20; a miss by 15 is less likely than 1e-9."""
     release = dt.mean(PAY, epsilon=20.0, count_beyond=True)

@@ -296,7 +296,7 @@ def test_missing_records_are_left_out_through_every_door(tmp_path):
     for source in ({"x": x, "y": y}, pd.DataFrame({"x": x, "y": y}), tmp_path / "line.csv"):
         release = dt.open(source, columns=columns, rows=len(x), budget=dt.Budget(4.0)).ask(dt.Regression("y"), **price)
         assert release.value == expected
-        assert release.missing is None
+        assert release.missing == "drop"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from dither.mechanisms.choice import MECHANISMS
 from dither.queries.documentation import page
 from dither.queries.registry import entries, positionals
 from dither.queries.wire import catalogue, from_json, served, to_json
+from dither.session.plan import plan
 
 DOORS = ("function", "ask", "session", "quote", "sql", "cli", "http", "page", "client", "docs", "audit")
 OWN_CODE = {"custom", "finite_space"}
@@ -343,6 +344,28 @@ def test_page(entry):
     assert listed["label"]
     assert listed["group"]
     assert all(field["label"] for field in listed["fields"])
+
+
+SELECTIONS = {"where": {"where": "flag = true"}, "by": {"by": "job"}}
+
+
+@pytest.mark.parametrize(
+    "entry", [one for one in ENTRIES if one.has("http") and dataset_of(one) == "people"], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("selection", list(SELECTIONS))
+def test_filters_and_groups_are_offered_where_they_are_answered(entry, selection, sessions):
+    """What the page offers is planned; what it does not is refused at planning, and says what to ask instead."""
+    (listed,) = [one for one in catalogue() if one["name"] == entry.name]
+    query, schema = query_of(entry), sessions["people"].schema
+    if selection in listed["selections"]:
+        assert plan(query, schema, **SELECTIONS[selection], **LOSS)
+        return
+    with pytest.raises(dt.DitherError) as refusal:
+        plan(query, schema, **SELECTIONS[selection], **LOSS)
+    assert listed["instead"] in str(refusal.value)
+    assert "nothing was read, nothing was charged" in str(refusal.value)
+    if not listed["selections"]:
+        assert "answered there" in listed["instead"]
 
 
 @every

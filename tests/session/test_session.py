@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -129,6 +130,23 @@ def test_the_public_count_is_free(session):
     """A declared number of rows is no secret."""
     assert session.ask(dt.Count(), epsilon=1.0).value == ROWS
     assert session.budget.spent == dt.Loss(0.0)
+
+
+@pytest.mark.parametrize("rows", [1_000, 1_500])
+@pytest.mark.parametrize("source", ["frame", "csv"])
+def test_a_wrong_number_of_rows_is_an_error_where_rows_are_counted_and_else_changes_no_answer(tmp_path, source, rows):
+    """Shares and counts of values are of that number; what leaves out missing values takes the rows that there are."""
+    table = pa.table({"pay": [float(k % 100) for k in range(1_200)]})
+    pa.csv.write_csv(table, tmp_path / "pay.csv")
+    given = table if source == "frame" else str(tmp_path / "pay.csv")
+    opened = dt.open(given, columns={"pay": dt.Real(0, 100)}, rows=rows, budget=dt.Budget(1000))
+    for query in (dt.Quality("pay"), dt.CountPresent("pay"), dt.TrimmedMean("pay")):
+        spent = opened.budget.spent.epsilon
+        with pytest.raises(dt.SourceFailed, match=f"the {rows} rows that its schema declares"):
+            opened.ask(query, epsilon=10.0)
+        assert opened.budget.spent.epsilon == spent + 10
+    assert opened.ask(dt.Median("pay"), epsilon=50.0).value == pytest.approx(49, abs=3)
+    assert opened.ask(dt.Sum("pay"), epsilon=50.0).value == pytest.approx(1_200 * 49.5, abs=100)
 
 
 def test_a_batch_is_all_or_nothing():

@@ -139,6 +139,29 @@ def test_the_menu_is_the_servers_list_of_queries(visit, pictures):
     assert curator.history(name)[-1]["question"]["questions"][0]["query"]["name"] == "covariance"
 
 
+def test_conditions_and_groups_are_offered_where_they_are_answered(visit, pictures):
+    """A trimmed mean is asked of all records, and the form says what to ask of some; chosen groups come back."""
+    tab, curator = visit.tab, visit.curator
+    name = curator.dataset("whole")
+    visit.sign_in(curator.analyst("grace"))
+    visit.open(name)
+    tab.see("Expected error")
+    tab.choose("select[name=kind]", "mean")
+    tab.click("input[name=by]")
+    tab.see("GROUP BY", ".written")
+    tab.choose("select[name=kind]", "trimmed_mean")
+    assert tab.run("document.querySelector('.side [aria-live]').getAttribute('aria-busy')") == "true"
+    tab.see("ask median(c), quantile(c, 0.1) or mean(c)")
+    tab.until("document.querySelector('input[name=by]').offsetParent === null", "no groups")
+    tab.until("document.querySelector('[data-argument=where]').offsetParent === null", "no conditions")
+    tab.until("!document.querySelector('.written').innerText.includes('GROUP BY')", "a question about all records")
+    visit.pay()
+    assert tab.run("document.querySelector('.side [aria-live]').getAttribute('aria-busy')") is None
+    tab.picture(pictures / "whole.png")
+    tab.choose("select[name=kind]", "mean")
+    tab.see("GROUP BY", ".written")
+
+
 def test_a_mistake_in_sql_is_shown_with_its_place(visit, pictures):
     """The server's message keeps its mark, and a press selects the word in the text."""
     tab, name = visit.tab, visit.curator.dataset("mistaken")

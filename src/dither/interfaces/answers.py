@@ -627,6 +627,10 @@ class QueryForm(AnswerModel):
     """How a page may draw its answers."""
     of: str
     columns: Names
+    selections: Names
+    """Whether it is answered of the rows that a filter selects ("where") and of groups ("by")."""
+    instead: str
+    """What to ask where it is not; empty where it is."""
     named: Names
     fields_: Annotated[list[FieldForm], Field(alias="fields")]
     sql: list[SqlForm]

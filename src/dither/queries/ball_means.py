@@ -132,6 +132,7 @@ class BallMean(Matrix[Numbers, Intervals]):
     norm: Norm = field(default="l2", kw_only=True)
     centre: NumberList | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "mean within a ball"
+    instead = "ask mean(c) of each column, which is answered there"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -207,7 +208,7 @@ class BallMean(Matrix[Numbers, Intervals]):
 
     def resolve(self, shape: Shape) -> BallTotals:
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         if shape.columns > MOST_COLUMNS:
             raise InvalidArgument("columns", f"<{shape.columns} columns>", f"must be at most {MOST_COLUMNS}")
         grids, n, reach = self.grids(shape), shape.records, self._steps(exact(self.radius))

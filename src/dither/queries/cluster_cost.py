@@ -98,7 +98,7 @@ class KMeansCost(PointsQuery[float, Interval], StatisticQuery[float, Interval, C
 
     def resolve(self, shape: PointFacts) -> TrimmedTotal:
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         grid, n = self.grid(shape.dimensions), shape.records
         return TrimmedTotal(0, n, grid, Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n))
 

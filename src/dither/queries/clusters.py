@@ -23,7 +23,7 @@ from dither.queries.query import Missing, Query
 from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
 from dither.queries.unbounded import declared_missing, public_rows
 from dither.queries.vectors import column_names
-from dither.release import B_co, V_co
+from dither.release import B_co, Counted, V_co
 from dither.sources.column import Shape, columns_of, count_of, floats_of, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -56,6 +56,7 @@ class PointsQuery(Query[V_co, B_co, Columns]):
 
     column = None
     accepts = ()
+    instead = "ask mean(c) and quantile(c, 0.1), which are answered there, or run a program of your own with a filter"
     if TYPE_CHECKING:
 
         @property
@@ -81,6 +82,11 @@ class PointsQuery(Query[V_co, B_co, Columns]):
             return None
         middles = tuple((low + high) / 2 for low, high in bound_pairs(self.bounds, shape.dimensions))
         return middles[0] if len(set(middles)) == 1 else middles
+
+    def clamped(self, facts: PointFacts) -> Counted:
+        """The bounds of each coordinate, to which points outside are clamped."""
+        each = tuple(bound_pairs(self.bounds, facts.dimensions))
+        return each[0] if len(set(each)) == 1 else each
 
     def points(self, data: Columns) -> Floats:
         """The points as rows: private."""
@@ -133,6 +139,7 @@ class CentresPlan(Plan[Floats]):
     procedure: ClusterPlan
     query: KMeans
     missing: Missing = None
+    clamped: Counted = None
     neighbours = Neighbours.CHANGE_ONE
     mechanism = "private passes"
     noise = "gaussian"
@@ -205,7 +212,9 @@ class KMeans(PointsQuery[Points, Corners]):
         )
         if not procedure.composition.fits(options.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
-        return CentresPlan(self.label, options.loss, options.level, procedure, self, self.missing(facts))
+        return CentresPlan(
+            self.label, options.loss, options.level, procedure, self, self.missing(facts), self.clamped(facts)
+        )
 
     def read(self, data: Columns, shape: PointFacts) -> Floats:  # noqa: ARG002
         return self.points(data)

@@ -110,6 +110,7 @@ class PairCovariance(_Pair[float, Interval]):
 
     ddof: Literal[0, 1] = field(default=0, kw_only=True)
     noun: ClassVar[str] = "covariance"
+    instead = "ask corr(a, b) or regr_slope(a, b), which are answered there"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,7 +120,7 @@ class PairCovariance(_Pair[float, Interval]):
     def resolve(self, shape: Shape) -> CrossProduct:
         (item, other), n = self.grids(shape), shape.records
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         if n <= self.ddof:
             raise InvalidArgument("ddof", self.ddof, f"must be fewer than the {n} records")
         # The largest value has half of the records at either end of both.

@@ -155,6 +155,7 @@ class Quantiles(BoundsOptional[Numbers, Intervals]):
 
     q: NumberList = field(kw_only=True)
     noun: ClassVar[str] = "quantiles"
+    instead = "ask quantile(c, 0.25) for each of them, which is answered there"
     dates = "dates"
 
     def check(self) -> None:
@@ -178,7 +179,7 @@ class Quantiles(BoundsOptional[Numbers, Intervals]):
 
     def statistic(self, shape: Shape, grid: Grid) -> RankedValues:
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         labels = tuple(f"{float(share):.4g}" for share in self.shares())
         return RankedValues(self.shares(), shape.records, grid, labels)
 

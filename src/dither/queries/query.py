@@ -79,11 +79,11 @@ class StatisticFacts(Protocol):
         """How many records one person has at most."""
 
 
-def not_proved(kind: str) -> NotProved:
+def not_proved(asked: Query) -> NotProved:
     """The refusal of a statistic whose sensitivity is not proved where the number of records is private."""
     return NotProved(
-        f"{kind}: not proved where the number of records is private (a filter, groups, a unit column, missing values "
-        'that are dropped, or rows = "private"); nothing was read, nothing was charged'
+        f"{asked.name}: not proved where the number of records is private (a filter, groups, a unit column, missing "
+        f'values that are dropped, or rows = "private"); {asked.instead}; nothing was read, nothing was charged'
     )
 
 
@@ -123,8 +123,15 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     """True if a rising function of a statistic is released instead of it, such as a root: post-processing."""
     accepts: ClassVar[tuple[Literal["where", "by"], ...]] = ("where", "by")
     """Whether it may be asked of a selection of a table's rows, and of groups."""
+    instead: ClassVar[str] = ""
+    """What to ask of a selection of rows, or of groups, where this is not answered there; else empty."""
     claim: ClassVar[str | None] = None
     """What its guarantee rests on beside the proofs of the library: what the author of a function says of it."""
+
+    @classmethod
+    def selections(cls) -> tuple[Literal["where", "by"], ...]:
+        """By what the rows that it is asked about may be selected: what ``accepts`` says, where that is proved."""
+        return () if cls.instead and cls.accepts == ("where", "by") else cls.accepts
 
     @property
     def is_about_people(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Prepared
-from dither.privacy import Loss, Neighbours
+from dither.privacy import LEFT_OUT, Loss, Neighbours
 from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.cell_regression import plan_robust
 from dither.procedures.joint_medians import plan_joint
@@ -26,7 +26,7 @@ from dither.queries.query import Query
 from dither.queries.registry import DATES, NUMBERS, Menu, query
 from dither.queries.unbounded import public_rows
 from dither.queries.vectors import column_names, grids_between
-from dither.release import IntervalName
+from dither.release import Counted, IntervalName
 from dither.sources.column import Shape, as_array, columns_of, count_of, floats_of, row_length
 from dither.sources.entries import FAILURES
 from dither.sources.frames import Scalar, named_columns
@@ -61,6 +61,12 @@ class ModelFacts:
     grids: tuple[Grid, ...] | None = None
     """Of the features and then of the response, for least squares."""
 
+    @property
+    def clamped(self) -> Counted:
+        """The bounds to which least squares clamps records."""
+        each = tuple((grid.value(grid.ends[0]), grid.value(grid.ends[1])) for grid in self.grids or ())
+        return each[0] if len(set(each)) == 1 else each or None
+
 
 @dataclass(frozen=True)
 class FitPlan(Plan[RegressionRecords]):
@@ -70,6 +76,8 @@ class FitPlan(Plan[RegressionRecords]):
     procedure: RegressionPlan
     confidence: float | None
     labels: tuple[str, ...]
+    clamped: Counted = None
+    missing = LEFT_OUT
     neighbours = Neighbours.CHANGE_ONE
 
     @property
@@ -118,6 +126,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     noun: ClassVar[str] = "regression"
     column = None
     accepts = ()
+    instead = "ask least_squares(y, x), with one feature, which is answered there"
 
     def __post_init__(self) -> None:
         if self.target is not None and not isinstance(self.target, str):
@@ -128,7 +137,8 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
         if self.bounds is not None and self.method != "ols":
-            raise NotApplicable("bounds", self.bounds, "no other method has any", 'method="ols"')
+            why = f"method={self.method!r} needs no bounds: leave them out"
+            raise NotApplicable("bounds", self.bounds, why, 'method="ols", least squares between bounds')
         if self.block_size is not None and self.method == "ols":
             raise NotApplicable("block_size", self.block_size, "least squares has no blocks", "another method")
         if self.constants == "paper" and self.method in ("auto", "ols"):
@@ -159,7 +169,8 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             procedure = planner(model, loss, options.miss, self.block_size, self.constants)
         if not procedure.composition.fits(procedure.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
-        return FitPlan(f"{self.label} ({ESTIMATORS[self.method]})", procedure, options.level, facts.labels)
+        label = f"{self.label} ({ESTIMATORS[self.method]})"
+        return FitPlan(label, procedure, options.level, facts.labels, facts.clamped)
 
     def plan_for_population(self, facts: ModelFacts, options: Options) -> Plan:
         plan = self.plan(facts, options)

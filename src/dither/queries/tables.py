@@ -78,7 +78,10 @@ class TableRecords:
 
     def states(self, column: str) -> Sequence[BinnedRecords]:
         """How many records are in each of the states of ``sources.states``."""
-        return binned_states(dataclasses.replace(self._selection, reads="state"), column)
+        binned = binned_states(dataclasses.replace(self._selection, reads="state"), column)
+        if self._expected_rows is not None:
+            _check_rows(sum(binned[0].counts), self._expected_rows)  # shares are of that number
+        return binned
 
     def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[BinnedRecords]:
         """How many numbers lie between edges."""

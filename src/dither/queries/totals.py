@@ -239,6 +239,7 @@ class TrimmedMean(TestedOrDrawn, _Total[float, Interval]):
 
     trim: Number = field(default=Fraction(1, 10), kw_only=True)
     noun: ClassVar[str] = "trimmed mean"
+    instead = "ask median(c), quantile(c, 0.1) or mean(c), which are answered there"
     dates = "dates"
 
     def check(self) -> None:
@@ -260,7 +261,7 @@ class TrimmedMean(TestedOrDrawn, _Total[float, Interval]):
         return self.trimmed_of(records)
 
     def _selected(self, shape: Shape, grid: Grid) -> Statistic:  # noqa: ARG002
-        raise not_proved(self.name)
+        raise not_proved(self)
 
     def _divisor(self, kept: int) -> int:
         return kept
@@ -268,7 +269,7 @@ class TrimmedMean(TestedOrDrawn, _Total[float, Interval]):
     def plan_for_population(self, facts: Shape, options: Options) -> Plan:
         check_sample(self, facts, self.bounds)
         if facts.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         asked, cut = self.in_numbers(), self.trimmed_of(facts.records)
         grid = asked.grid(whole=facts.whole)
 

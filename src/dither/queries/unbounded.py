@@ -240,6 +240,7 @@ class Scale(Query[float, Interval, ColumnData]):
     nulls: Nulls | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "scale"
     accepts = ()
+    instead = "ask iqr(c) of a column with bounds, which is answered there"
 
     def __post_init__(self) -> None:
         self.shares  # noqa: B018  (refuses what is no pair)
@@ -366,6 +367,7 @@ class Mode(Query[CategoryValue, None, EntriesData]):
     rows_per_person: int = field(default=1, kw_only=True)
     noun: ClassVar[str] = "mode"
     accepts = ()
+    instead = "ask histogram(c), which is answered there"
 
     def __post_init__(self) -> None:
         _person_rows(self.rows_per_person)

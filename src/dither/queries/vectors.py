@@ -458,10 +458,11 @@ class MeanVector(Matrix[Numbers, Intervals]):
     """The means of several bounded columns."""
 
     noun: ClassVar[str] = "mean"
+    instead = "ask mean(c) of each column, which is answered there"
 
     def resolve(self, shape: Shape) -> Totals:
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         grids, n = self.grids(shape), shape.records
         answers = tuple(Grid(grid.step / n, grid.ends[0] * n, grid.ends[1] * n) for grid in grids)
         return Totals(grids, answers, tuple(self._labels(shape)))
@@ -478,10 +479,11 @@ class Covariance(Matrix[Numbers, Intervals]):
     """The covariance matrix (divided by n) of several bounded columns: the entries (j, k) with j <= k."""
 
     noun: ClassVar[str] = "covariance"
+    instead = "ask corr(a, b), regr_slope(a, b) or variance(c), which are answered there"
 
     def resolve(self, shape: Shape) -> CrossProducts:
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         grids, n = self.grids(shape), shape.records
         answers, labels, names = [], [], self._labels(shape)
         for j, grid in enumerate(grids):

@@ -133,6 +133,7 @@ class WinsorisedMean(ColumnQuery[float, Interval]):
 
     share: AnyNumber = field(default=Fraction(1, 10), kw_only=True)
     noun: ClassVar[str] = "winsorised mean"
+    instead = "ask median(c), quantile(c, 0.1) or mean(c), which are answered there"
     dates = "dates"
 
     def check(self) -> None:
@@ -145,7 +146,7 @@ class WinsorisedMean(ColumnQuery[float, Interval]):
 
     def statistic(self, shape: Shape, grid: Grid) -> Statistic:
         if shape.private:
-            raise not_proved(self.name)
+            raise not_proved(self)
         n, (low, high) = shape.records, grid.ends
         m = math.floor(exact(self.share) * n)
         between = TrimmedTotal(m, n, grid, Grid(grid.step, low * (n - 2 * m), high * (n - 2 * m)))

@@ -127,6 +127,8 @@ def _described(entry: QueryEntry) -> dict[str, Json]:
         "picture": menu.picture,
         "of": entry.of,
         "columns": list(entry.column_types),
+        "selections": list(entry.query.selections()),
+        "instead": entry.query.instead,
         "named": [column.field for column in entry.columns],
         "fields": [
             {

@@ -180,7 +180,7 @@ class TablePlan(SessionPlan[R_contra]):
 
     @property
     def missing(self) -> Counted:
-        if any(self.schema.columns[name].drops_nulls for name in self.query.used):
+        if self.inner.missing == DROP or any(self.schema.columns[name].drops_nulls for name in self.query.used):
             return DROP
         number = self.query.missing_in(self.schema)
         return number if number is None or isinstance(number, tuple) else self._in_unit(number)
@@ -341,7 +341,8 @@ def plan(
     asked = dataclasses.replace(asked, equal_rho=adds_rho(schema))
     for name, given in (("where", predicate), ("by", keys)):
         if given and name not in query.accepts:
-            raise InvalidArgument(name, where if name == "where" else by, f"{query.name} is asked of the whole table")
+            why = f"{query.name} is asked of the whole table{'; ' if query.instead else ''}{query.instead}"
+            raise InvalidArgument(name, str(predicate) if name == "where" else by, why)
     schema = viewed(query, schema, predicate, keys)
     declared, schema = schema, schema.leaving_out(query.drops_in(schema, mechanism))
     bound = query.bound(schema)

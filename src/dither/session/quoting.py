@@ -301,7 +301,11 @@ def searched_epsilon(
             target_error,
             f"must be at least {error(here):.4g}: {here.meaning}"
             + ("" if here.prior else "; a prior gives an estimate")
-            + ("" if not here.typical_text else f"; typically it is {here.typical_text}, see of='typical_error'"),
+            + (
+                ""
+                if not here.typical_text
+                else f"; typically it is {here.typical_text}, see of='typical_error', --of typical"
+            ),
         )
     least, fixed = min(reached, key=operator.itemgetter(0))
     return dataclasses.replace(quoted(least, fixed), alternatives=quoted(least, {}).alternatives)

@@ -48,7 +48,7 @@ def read_file_column(
     is accepted.  ``written``: how numbers are written there.
     """
     file = _known_file(path)
-    if not _is_text(file):
+    if not is_text(file):
         return _parquet(file, column)
     read = _numbers if written is None else functools.partial(_written_numbers, written)
     values = np.concatenate([np.zeros(0), *_column_of(file, column, layout, read, empty=empty)])
@@ -61,7 +61,7 @@ def read_file_entries(path: str | Path, column: str, *, layout: TextLayout = USU
     A missing entry is None; in a CSV that is an empty one, or a line that is too short.
     """
     file = _known_file(path)
-    if not _is_text(file):
+    if not is_text(file):
         values: list[str | int | float | None] = _parquet(file, column, texts=True).tolist()
         return values
     return [entry for each in _column_of(file, column, layout, _texts) for entry in each]
@@ -70,7 +70,7 @@ def read_file_entries(path: str | Path, column: str, *, layout: TextLayout = USU
 def file_rows(path: str | Path, *, layout: TextLayout = USUAL) -> int:
     """How many records a file has: public where nobody is added or removed."""
     file = _known_file(path)
-    if _is_text(file):
+    if is_text(file):
         width, rows = len(_fields(header(file, layout), layout.delimiter_of(file))), None
         with contextlib.suppress(*UNREADABLE):
             rows = sum(1 for line in records(file, layout) if width == 1 or line)
@@ -98,7 +98,7 @@ def check_file_columns(path: str | Path, columns: Iterable[str]) -> None:
 def file_column_type(path: str | Path, column: str) -> np.dtype[np.generic]:
     """The type that ``read_file_column`` gives a column, from the file's name and header alone; reads no record."""
     file = _known_file(path)
-    if not _is_text(file):
+    if not is_text(file):
         return _parquet(file, column, read=False).dtype
     _place(file, column, USUAL)
     return np.dtype(np.float64)
@@ -114,7 +114,8 @@ def state_of_file(file: Path) -> str | None:
     return ",".join(stamps) or None
 
 
-def _is_text(file: Path) -> bool:
+def is_text(file: Path) -> bool:
+    """Whether its name says that it is a text file: delimited, or with a record a line."""
     return inner_suffix(file) in DELIMITERS
 
 
@@ -142,6 +143,7 @@ def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
     if column not in names:
         # Neither listing nor suggesting them: without a header the first line would be a record.
         accepted = f"must be a name from the first line of {file.name} (separated by {delimiter!r})"
+        accepted += "; are there lines before it (--skip-lines), or another --delimiter?"
         raise InvalidArgument("column", column, accepted)
     return names.index(column), len(names)
 

@@ -39,7 +39,8 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
     dither check payroll.toml
     dither check pay.csv --column pay=real:0:600000 --format '$1,234.56'
     """
-    with _session(file, options) as session:
+    session, declared = _session(file, options)
+    with session:
         rows, shares = _exact(session)
         types = {name: declared.type_name for name, declared in session.schema.columns.items()}
         linked = _linked(session) if session.schema.tables else None
@@ -48,7 +49,8 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
     if as_json:
         columns = {name: {"type": types[name], **each} for name, each in shares.items()}
         report = {} if linked is None else _plain(linked)
-        click.echo(json.dumps({"rows": rows, "columns": columns, **report, "private": False}))
+        wrong = {} if declared in (None, rows) else {"declared_rows": declared}
+        click.echo(json.dumps({"rows": rows, **wrong, "columns": columns, **report, "private": False}))
         return
     table = plain_table(
         ["column", "read as", "missing", "unreadable", "clamped"],
@@ -62,6 +64,10 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
     if linked is not None:
         _show_links(console, linked, session.schema.rows_per_unit)
     console.print(f"{rows:,} {'rows' if linked is None else 'people'}; {NOT_PRIVATE}", markup=False)
+    if declared not in (None, rows):
+        console.print(
+            f"the schema declares {declared:,} rows: correct rows in it, or make it private", markup=False, style="red"
+        )
 
 
 class Linked(TypedDict):
@@ -123,7 +129,8 @@ def _show_links(console: Console, linked: Linked, limit: int | str) -> None:
     console.print("rows that lead nowhere count nowhere; a key of several people makes what refers to it part of each")
 
 
-def _session(file: Path, options: CheckOptions) -> Session:
+def _session(file: Path, options: CheckOptions) -> tuple[Session, int | None]:
+    """A session of the file, whatever number of rows its schema declares, and that number where answers rely on it."""
     import dither as dt
     from dither.interfaces.cli.register import declared_columns
     from dither.ledger import MemoryLedger
@@ -133,7 +140,12 @@ def _session(file: Path, options: CheckOptions) -> Session:
 
     if file.suffix.lower() == ".toml":
         refuse(options, OF_FILES, "is declared in the schema file: leave it out")
-        return dt.open(file, ledger=":memory:")
+        opened = dt.open(file, ledger=":memory:")
+        rows = getattr(opened.schema, "rows", None)
+        if not isinstance(rows, int) or opened.schema.unit is not None:
+            return opened, None
+        opened.close()
+        return Session(dataclasses.replace(opened.schema, rows="private"), ledger=MemoryLedger()), rows
     layout = layout_of(options)
     engine = engine_of(str(file), layout=layout)
     stored_types = engine.stored_types()
@@ -145,7 +157,7 @@ def _session(file: Path, options: CheckOptions) -> Session:
     engine.close()
     known: dict[str, ColumnType] = {name: column for name, column in columns.items() if column is not None}
     schema = Schema(str(file), known, budget=dt.Budget(1.0), layout=layout)
-    return Session(schema, ledger=MemoryLedger())
+    return Session(schema, ledger=MemoryLedger()), None
 
 
 def _as_stored(stored_type: str, casts_text: bool) -> ColumnType | None:

@@ -6,19 +6,24 @@ import contextlib
 import datetime
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 
-from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import AskCommandOptions, layout_of, refuse
+from dither.errors import InvalidArgument, suggested
+from dither.interfaces.cli.options import AskCommandOptions, FileOptions, QuoteCommandOptions, layout_of, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 from dither.interfaces.cli.register import formats_of
 from dither.interfaces.cli.tables import answered_by
 from dither.sql.select import is_select
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from decimal import Decimal
+
+    from dither.privacy import Budget
     from dither.release import Release
+    from dither.sources.schema import Schema
     from dither.sources.types import ColumnType
     from dither.sql.calls import Field
 
@@ -46,7 +51,7 @@ def ask_file(
     if declares or is_select(question) or len(file_calls(question)) > 1:
         _ask_declared(file, question, options, plot=plot, as_json=as_json)
         return
-    statement = parse_file_call(question, _fields(options))
+    statement = parse_file_call(question, _fields(options, _order(question, len(options["bounds"]))))
     item = statement.items[0]
     asked = Options.asked(
         number("epsilon", options["epsilon"]),
@@ -85,17 +90,12 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
     from dither.privacy import Budget
     from dither.release import Release, Releases
     from dither.session.session import Session
-    from dither.sources.engines.factory import engine_of
     from dither.sources.files import file_rows
-    from dither.sources.schema import Schema
 
-    layout = layout_of(options)
-    opened = engine_of(str(file), layout=layout)
-    columns = _declared(question, options, opened.stored_types())
-    opened.close()
     amounts: Any = (number("epsilon", options["epsilon"]), number("delta", options["delta"]))  # it takes decimals
-    rows = file_rows(file, layout=layout)
-    schema = Schema(str(file), columns, file.name.partition(".")[0], rows, budget=Budget(*amounts), layout=layout)
+    schema = _schema(
+        file, question, options, lambda: file_rows(file, layout=layout_of(options)), budget=Budget(*amounts)
+    )
     with Session(schema, ledger=MemoryLedger()) as session:
         answered = answered_by(session, question, options)
     releases = Releases([answered], answered.loss) if isinstance(answered, Release) else answered
@@ -107,9 +107,47 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
         answered.plot().figure.savefig(plot)
 
 
-def _declared(question: str, options: AskCommandOptions, stored_types: dict[str, str]) -> dict[str, ColumnType]:
-    """The columns that --column declares; those of a call that it does not are numbers between --bounds."""
+def quoted_schema(file: Path, question: str, options: QuoteCommandOptions) -> Schema:
+    """What flags declare of a file whose records nobody reads: a text file does not say how many it has."""
+    from dither.sources.files import file_rows, is_text
+
+    given = options["rows"]
+    if given is None and is_text(file):
+        wanted = "is missing: pass how many records the file has, --rows 20000; to quote, none of them is read"
+        raise InvalidArgument("rows", None, wanted)
+    rows = (lambda: file_rows(file)) if given is None else lambda: given
+    return _schema(file, question, options, rows, boundless=True)
+
+
+def _schema(
+    file: Path,
+    question: str,
+    options: FileOptions,
+    rows: Callable[[], int],
+    *,
+    budget: Budget | None = None,
+    boundless: bool = False,
+) -> Schema:
+    """The schema that flags make of a file; its columns are checked before its rows are counted."""
+    from dither.sources.engines.factory import engine_of
+    from dither.sources.schema import Schema
+
+    layout = layout_of(options)
+    opened = engine_of(str(file), layout=layout)
+    columns = _declared(question, options, opened.stored_types(), boundless=boundless)
+    opened.close()
+    return Schema(str(file), columns, file.name.partition(".")[0], rows(), budget=budget, layout=layout)
+
+
+def _declared(
+    question: str, options: FileOptions, stored_types: dict[str, str], *, boundless: bool
+) -> dict[str, ColumnType]:
+    """The columns that --column declares; those of a call that it does not are numbers between --bounds.
+
+    boundless: without --bounds they are numbers of which no range is known.
+    """
     from dither.interfaces.cli.register import column_type, declared_columns, usual_format
+    from dither.sources.types import Real
     from dither.sql.statement import file_calls
 
     nulls = {} if options["nulls"] is None else dict.fromkeys(stored_types, options["nulls"])
@@ -123,6 +161,12 @@ def _declared(question: str, options: AskCommandOptions, stored_types: dict[str,
         )
     written = formats_of(options["format_"], stored_types)
     left = [name for name in others if name not in columns]
+    if boundless and not options["bounds"]:
+        missing = next((name for name in left if name not in stored_types), None)
+        if missing is None:
+            return columns | {name: Real(None, None, nulls=_nulls(options)) for name in left}
+        wanted = f"must be a column of the file: {', '.join(stored_types)}{suggested(missing, stored_types)}"
+        raise InvalidArgument("column", missing, wanted)
     if not options["bounds"] and left:
         wanted = f"is not declared: pass --column {left[0]}=real:LOWER:UPPER, or --bounds"
         raise InvalidArgument("column", left[0], wanted)
@@ -165,15 +209,36 @@ def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:
         release.plot().figure.savefig(plot)
 
 
-def _fields(options: AskCommandOptions) -> dict[str, Field]:
+def _order(question: str, pairs: int) -> Sequence[int]:
+    """In which order a query takes the bounds of its columns, which are given in the order of the call."""
+    from dither.sql.statement import parse_file_call
+
+    item = parse_file_call(question, {}).items[0]
+    in_call, in_query = item.columns, item.query.used
+    if pairs != len(in_call) or sorted(in_query) != sorted(in_call):
+        return range(pairs)
+    return [in_call.index(name) for name in in_query]
+
+
+def _fields(options: AskCommandOptions, order: Sequence[int]) -> dict[str, Field]:
     """The fields of the query that options give."""
-    pairs = [tuple(number("bounds", end) for end in pair) for pair in options["bounds"]]
+    pairs = [tuple(number("bounds", end) for end in options["bounds"][place]) for place in order]
     fields: dict[str, Field] = {}
     if pairs:
         fields["bounds"] = pairs[0] if len(pairs) == 1 else pairs
     if options["step"] is not None:
         fields["step"] = number("step", options["step"])
-    if options["nulls"] is not None:
-        texts = ("lower", "upper", "drop")
-        fields["nulls"] = options["nulls"] if options["nulls"] in texts else number("nulls", options["nulls"])
+    nulls = _nulls(options)
+    if nulls is not None:
+        fields["nulls"] = nulls
     return fields
+
+
+def _nulls(options: FileOptions) -> Literal["lower", "upper", "drop"] | Decimal | None:
+    """What --nulls says."""
+    text = options["nulls"]
+    named: tuple[Literal["lower", "upper", "drop"], ...] = ("lower", "upper", "drop")
+    for name in named:
+        if text == name:
+            return name
+    return None if text is None else number("nulls", text)

@@ -17,9 +17,9 @@ from dither.interfaces.cli.describe import describe
 from dither.interfaces.cli.ledger import ledger
 from dither.interfaces.cli.options import (
     AskCommandOptions,
-    column_option,
+    BoundsCommand,
+    file_options,
     interval_option,
-    layout_options,
     mechanism_option,
     noise_option,
 )
@@ -96,28 +96,9 @@ main.add_command(run)
 main.add_command(clusters)
 
 
-class _AskCommand(click.Command):
-    """Takes ``--bounds 0,50000`` for two numbers: otherwise the next option would be the second."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        split: list[str] = []
-        for place, argument in enumerate(args):
-            pair = argument.split(",") if place and args[place - 1] == "--bounds" else []
-            split += pair if len(pair) == 2 and all(pair) else [argument]
-        return super().parse_args(ctx, split)
-
-
-@main.command(cls=_AskCommand)
+@main.command(cls=BoundsCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("question")
-@click.option(
-    "--bounds",
-    nargs=2,
-    type=str,
-    multiple=True,
-    metavar="LOWER UPPER",
-    help="Public range of the columns, or once for each of them; never read off the data.",
-)
 @click.option("--epsilon", required=True, type=str, help="Total privacy loss, interval included.")
 @click.option("--delta", default="0", help="Total delta.", show_default=True)
 @mechanism_option
@@ -127,10 +108,7 @@ class _AskCommand(click.Command):
 )
 @interval_option
 @click.option("--simultaneous", is_flag=True, help="All intervals (of groups, bins, questions) hold at once.")
-@click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers.")
-@click.option("--nulls", default=None, help='Missing values: "lower", "upper", a number, or "drop".')
-@column_option
-@layout_options
+@file_options
 @click.option("--where", default=None, help="Which rows, by declared columns, e.g. \"year = 2014 AND job = 'nurse'\".")
 @click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each value of a declared column.")
 @click.option("--weights", default=None, help="Shares of several queries, e.g. 2,1 or name=2.")

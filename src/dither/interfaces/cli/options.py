@@ -52,12 +52,18 @@ class CheckOptions(LayoutOptions):
     columns: tuple[str, ...]
 
 
-class AskCommandOptions(Selecting, LayoutOptions):
-    """What ``dither ask`` takes beside the file, the question and how the answer is shown."""
+class FileOptions(LayoutOptions):
+    """What is declared of a file without a schema."""
 
     columns: tuple[str, ...]
-
     bounds: tuple[tuple[str, str], ...]
+    step: str | None
+    nulls: str | None
+
+
+class AskCommandOptions(Selecting, FileOptions):
+    """What ``dither ask`` takes beside the file, the question and how the answer is shown."""
+
     epsilon: str
     delta: str
     mechanism: MechanismName
@@ -65,14 +71,12 @@ class AskCommandOptions(Selecting, LayoutOptions):
     confidence: str
     interval: IntervalName
     simultaneous: bool
-    step: str | None
-    nulls: str | None
     weights: str | None
     ledger: str | None
     again: bool
 
 
-class QuoteCommandOptions(Selecting):
+class QuoteCommandOptions(Selecting, FileOptions):
     """What ``dither quote`` takes beside the file and the question."""
 
     epsilon: str | None
@@ -192,6 +196,39 @@ def refuse(
 
 OF_FILES = ("columns", "format_", "delimiter", "skip_lines", "encoding")
 """Options that say what a schema file says."""
+DECLARED = ("bounds", "step", "nulls", *OF_FILES)
+"""The same of a question about a file without a schema."""
+
+
+class BoundsCommand(click.Command):
+    """Takes ``--bounds 0,50000`` for two numbers: otherwise the next option would be the second."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        split: list[str] = []
+        for place, argument in enumerate(args):
+            pair = argument.split(",") if place and args[place - 1] == "--bounds" else []
+            split += pair if len(pair) == 2 and all(pair) else [argument]
+        return super().parse_args(ctx, split)
+
+
+def file_options(command: Callable[P, R]) -> Callable[P, R]:
+    """What is declared of a file without a schema."""
+    for option in (
+        layout_options,
+        column_option,
+        click.option("--nulls", default=None, help='Missing values: "lower", "upper", a number, or "drop".'),
+        click.option("--step", default=None, help="Public grid step of the column, e.g. 0.01; 1 gives whole answers."),
+        click.option(
+            "--bounds",
+            nargs=2,
+            type=str,
+            multiple=True,
+            metavar="LOWER UPPER",
+            help="Public range of the columns, or once for each of them; never read off the data.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def column_option(command: Callable[P, R]) -> Callable[P, R]:

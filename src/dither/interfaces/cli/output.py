@@ -118,7 +118,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     for note in table_notes(releases):
         console.print(f"[dim]{escape(note)}[/dim]")
     notes = readings(releases)
-    if any(release.clamped is not None for release in releases):
+    if any(release.clamped is not None and release.clamped_to is None for release in releases):
         notes.append("quality(column) says how many are")
     if notes:
         console.print(f"[dim]{escape('; '.join(notes))}[/dim]")

@@ -1,4 +1,4 @@
-"""``dither quote``: what an answer will cost, or what an accuracy will; reads a schema, never the data."""
+"""``dither quote``: what an answer will cost, or what an accuracy will; reads what is declared, never a record."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import click
 
 from dither.errors import InvalidArgument
 from dither.interfaces.cli.options import (
+    DECLARED,
+    BoundsCommand,
     QuoteArguments,
     QuoteCommandOptions,
+    file_options,
     interval_option,
     mechanism_option,
     noise_option,
     refuse,
 )
-from dither.interfaces.cli.output import confidence_of, console_of, needs_schema, number, plain_table
+from dither.interfaces.cli.output import confidence_of, console_of, number, plain_table
 
 if TYPE_CHECKING:
     from dither.privacy import Loss
@@ -33,7 +36,7 @@ _ERRORS: dict[str, ErrorName] = {"expected": "expected_error", "bound": "bound",
 """What --target-error may be about."""
 
 
-@click.command()
+@click.command(cls=BoundsCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("question")
 @click.option("--epsilon", default=None, help="Total privacy loss, intervals included.")
@@ -56,7 +59,13 @@ _ERRORS: dict[str, ErrorName] = {"expected": "expected_error", "bound": "bound",
     type=click.Path(path_type=Path),
     help="A file with public values (of a graph: degrees), one a line.",
 )
-@click.option("--rows", type=int, default=None, help="Records you assume in the selection, or in each group.")
+@click.option(
+    "--rows",
+    type=int,
+    default=None,
+    help="Records you assume in the selection, or in each group; of a CSV FILE how many it has.",
+)
+@file_options
 @click.option("--where", default=None, help="Which rows, e.g. \"year = 2014 AND job = 'nurse'\".")
 @click.option("--by", multiple=True, metavar="COLUMN", help="One answer for each declared value.")
 @mechanism_option
@@ -72,6 +81,9 @@ _ERRORS: dict[str, ErrorName] = {"expected": "expected_error", "bound": "bound",
 def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCommandOptions]) -> None:
     """Privacy loss, mechanism and error of QUESTION for the schema FILE, before it is asked; reads and charges nothing.
 
+    Of a CSV or Parquet FILE without a schema columns are declared as for dither ask, and no record is read: a CSV does
+    not say how many it has, so pass --rows.
+
     QUESTION is SQL, or the list of a SELECT.  Without a prior the typical error is a range over standard shapes within
     the bounds, and the others are upper bounds for all data, usually far above what happens; with one all are estimates
     for records that are as the prior says.
@@ -79,8 +91,10 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
     \b
     dither quote payroll.toml 'median(total_pay)' --epsilon 0.5 --prior lognormal:70000:0.8
     dither quote payroll.toml 'median(total_pay)' --by year --target-error 500 --prior lognormal:70000:0.8
+    dither quote pay.csv 'median(pay)' --bounds 0 600000 --rows 20000 --epsilon 0.5
     dither quote payroll 'median(total_pay)' --epsilon 0.5 --server https://curator.example
     """
+    from dither.interfaces.cli.files import quoted_schema
     from dither.interfaces.cli.tables import statement_of
     from dither.privacy import Loss
     from dither.quotes.graph_priors import GraphPrior
@@ -89,12 +103,17 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
     from dither.sources.schema import Schema
     from dither.sources.schema_file import load_schema
 
-    schema = None if options["server"] is not None else load_schema(needs_schema(file))
+    of_data = options["server"] is None and file.suffix.lower() != ".toml"
+    schema = None if options["server"] is not None or of_data else load_schema(file)
+    if of_data:
+        schema = quoted_schema(file, question, options)
+    else:
+        refuse(options, DECLARED, "is declared in the schema: leave it out")
     of_graph = schema is not None and not isinstance(schema, Schema)
     prior = _prior(options["prior"], options["prior_sample"], of_graph=of_graph)
     asked: QuoteArguments = {
         "prior": None if isinstance(prior, GraphPrior) else prior,
-        "rows": options["rows"],
+        "rows": None if of_data and options["by"] else options["rows"],
         "mechanism": options["mechanism"],
         "noise": options["noise"],
         "confidence": confidence_of(options["confidence"], simultaneous=options["simultaneous"]),
@@ -116,7 +135,7 @@ def quote(file: Path, question: str, *, as_json: bool, **options: Unpack[QuoteCo
     elif options["epsilon"] is not None:
         loss = Loss.asked(number("epsilon", options["epsilon"]), delta)
         quotes = quote_statement(statement, schema, loss, **asked)
-        if not options["again"]:
+        if not (options["again"] or of_data):
             quotes = _with_stored(quotes, statement, schema, loss, file, options, asked)
     elif len(statement.items) > 1:
         raise InvalidArgument("question", question, "must be one query with --target-error")

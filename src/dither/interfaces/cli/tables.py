@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import OF_FILES, AskCommandOptions, QuoteCommandOptions, StatementArguments, refuse
+from dither.interfaces.cli.options import DECLARED, AskCommandOptions, QuoteCommandOptions, StatementArguments, refuse
 from dither.interfaces.cli.output import check_picture, confidence_of, number, show
 from dither.sql.select import is_select
 
@@ -34,7 +34,7 @@ def ask_dataset(
 
     if plot is not None:
         check_picture(plot)
-    refuse(options, ("bounds", "step", "nulls", *OF_FILES), "is declared in the schema file: leave it out")
+    refuse(options, DECLARED, "is declared in the schema file: leave it out")
     if options["by"] and len(set(options["by"])) != len(options["by"]):
         raise InvalidArgument("by", list(options["by"]), "must name different columns")
     with dt.open(file, ledger=options["ledger"]) as session:

@@ -69,6 +69,7 @@ export async function askView(dataset, me) {
     clearMarks(form);
     turn += 1;
     clearTimeout(timer);
+    slot.quote.setAttribute("aria-busy", "true"); // what is on show is about the question before
     settle();
     timer = setTimeout(quoteNow, PAUSE);
   }
@@ -133,6 +134,7 @@ export async function askView(dataset, me) {
         showProblem(slot.problem, problem, form);
       } else throw problem;
     }
+    slot.quote.removeAttribute("aria-busy");
     settle();
   }
 

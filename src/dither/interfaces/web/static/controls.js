@@ -35,6 +35,8 @@ export function tableControls(dataset, me, parts, changed) {
   const columnField = field("Column", column);
   const parameters = parameterControls(dataset);
   const columnOf = () => queryOf(kind.value)?.fields.find((one) => one.name === "column");
+  const takes = (selection) => queryOf(kind.value)?.selections.includes(selection) ?? true;
+  const whole = h("p", { class: "hint wide", hidden: true });
 
   function arrange() {
     const [kept, about] = [column.value, columnOf()];
@@ -42,6 +44,11 @@ export function tableControls(dataset, me, parts, changed) {
     const options = about?.required === false ? [["", "all rows"], ...fitting] : fitting;
     offer(column, options, options.some(([one]) => one === kept) ? kept : null);
     columnField.hidden = !about;
+    filter.element.hidden = !takes("where");
+    if (groups) groups.hidden = !takes("by");
+    const { selections, instead } = queryOf(kind.value) ?? {};
+    whole.hidden = !instead || selections.length > 0;
+    fill(whole, instead ? `Asked of all records. Of a selection, or for each group: ${instead}.` : "");
     rearrange();
   }
 
@@ -56,6 +63,7 @@ export function tableControls(dataset, me, parts, changed) {
     .map(([name]) => name);
   const boxes = keys.map((name) => h("input", { type: "checkbox", name: "by", value: name, "data-argument": "by" }));
   const filter = filterControls(dataset, parts, changed);
+  const groups = keys.length ? groupControls(boxes) : null;
   arrange();
 
   function query() {
@@ -71,31 +79,31 @@ export function tableControls(dataset, me, parts, changed) {
       field("Statistic", kind),
       columnField,
       parameters.element,
+      whole,
       filter.element,
-      keys.length
-        ? h(
-            "fieldset",
-            { class: "field wide" },
-            h("legend", {}, "For each"),
-            h(
-              "div",
-              { class: "checks" },
-              boxes.map((box) => h("label", { class: "check" }, box, box.value)),
-            ),
-            h(
-              "p",
-              { class: "hint" },
-              "One answer for every declared value, empty ones too; the privacy loss covers all of them.",
-            ),
-          )
-        : null,
+      groups,
     ),
     question() {
-      const where = filter.text();
-      const by = boxes.filter((box) => box.checked).map((box) => box.value);
+      const where = takes("where") ? filter.text() : "";
+      const by = takes("by") ? boxes.filter((box) => box.checked).map((box) => box.value) : [];
       return { query: query(), ...(where ? { where } : {}), ...(by.length ? { by } : {}) };
     },
   };
+}
+
+/** One answer for each value of which columns. */
+function groupControls(boxes) {
+  return h(
+    "fieldset",
+    { class: "field wide" },
+    h("legend", {}, "For each"),
+    h(
+      "div",
+      { class: "checks" },
+      boxes.map((box) => h("label", { class: "check" }, box, box.value)),
+    ),
+    h("p", { class: "hint" }, "One answer for every declared value, empty ones too; the privacy loss covers all of them."),
+  );
 }
 
 /** Code of the analyst's own, for blocks of people. */
