@@ -21,7 +21,7 @@ from dither.sources.expressions import WRITE, Unreadable, expression_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.predicates import meant_columns, not_one_column, parsed, place_of
 from dither.sources.schema import Schema
-from dither.sources.views import computing
+from dither.sources.views import computing, tells_people_apart
 from dither.sql.tokens import Word, Words
 
 CLAUSES = {
@@ -197,19 +197,18 @@ class CallReader:
     def _distinct_people(self, name: Word) -> list[Argument]:
         """``DISTINCT`` and the column that tells people apart, behind ``count(``: people are counted."""
         words, schema = self.words, self.scope.schema
-        here, following = words.here, words.following
+        here, start = words.here, words.place
         if here.upper != "DISTINCT" or name.text.lower() != "count" or schema is None or schema.unit is None:
             return []
-        unit = schema.unit
-        same = following.text == unit if following.is_quoted else following.text.lower() == unit.lower()
-        if not following.is_name or not same:
+        words.take()
+        word, table = words.take(), None
+        if schema.tables and words.here.type is TokenType.DOT and word.is_name:
+            words.take()
+            table, word = word, words.take()
+        if not word.is_name or not tells_people_apart(schema, identifier(word), table and identifier(table)):
+            words.back_to(start)
             return []
-        words.take()
-        words.take()
-        return [
-            Argument(STAR, here.start, following.end),
-            Argument(True, here.start, following.end, field=PEOPLE),
-        ]
+        return [Argument(STAR, here.start, word.end), Argument(True, here.start, word.end, field=PEOPLE)]
 
     def column(self) -> Argument:
         """The name of a declared column."""
