@@ -1,8 +1,10 @@
 """What each person has in a table: totals of all their rows, computed in the engine.
 
 Two passes: one counts the people whose total lies above each public limit, one sums what is left of everybody's total
-under the limit that was drawn.  Nothing else leaves the engine.  Every total is a whole number that depends on the rows
-of its person alone, in whatever order they lie: rows are whole numbers of grid steps before they are summed.
+under the limit that was drawn.  Where an engine can keep a table of its own, both are over everybody's totals, which
+are computed once for all questions of a statement (``PeopleTotals``).  Nothing else leaves the engine.  Every total is
+a whole number that depends on the rows of its person alone, in whatever order they lie: rows are whole numbers of grid
+steps before they are summed.
 """
 
 from __future__ import annotations
@@ -56,11 +58,25 @@ class PeopleRecords:
     """Private: the rows of a selection, by person, for all groups at once."""
 
     def __init__(
-        self, selection: Selection, name: str | None, grid: Grid, missing: int, *, presence: bool = False
+        self,
+        selection: Selection,
+        name: str | None,
+        grid: Grid,
+        missing: int,
+        *,
+        presence: bool = False,
+        kept: PeopleTotals | None = None,
     ) -> None:
-        """``name``: the column that is summed; None: rows are counted, or with ``presence`` each person once."""
+        """``name``: the column that is summed; None: rows are counted, or with ``presence`` each person once.
+
+        ``kept``: totals that several questions about the same rows read; None: every pass reads the rows.
+        """
         self._selection, self._name, self._grid, self._presence = selection, name, grid, presence
         self._missing = None if name is None or selection.drops(name) else raw_value(grid, missing)
+        # Records without a value are left out of one question and not of another: these read their own rows.
+        self._kept = None if selection.drops(name) else kept
+        if self._kept is not None and name is not None and self._missing is not None:
+            self._kept.add(name, grid, self._missing)
 
     def __repr__(self) -> str:
         return "PeopleRecords(<private>)"
@@ -205,6 +221,8 @@ class PeopleRecords:
 
     def _owners(self, names: Sequence[str]) -> exp.Select:
         """The rows and the total of each person, in each group."""
+        if self._kept is not None and "d" not in names:
+            return self._kept.owners(self._name, self._grid, self._missing, presence=self._presence)
         here, values = self._selection, bool({"v", "a", "d"} & set(names)) and not self._is_counted
         rows = here.in_groups(here.owned(self._name, self._missing).subquery("t"))
         group = [exp.alias_(exp.column(GROUP, table="g"), GROUP)] if here.by else []
@@ -216,16 +234,69 @@ class PeopleRecords:
         if self._is_counted:
             one = literal(1) if self._presence else counted()
             return query.select(exp.alias_(exp.cast(one, "bigint"), "v"))
-        low, high = self._grid.ends
-        step = exp.column("w")
+        low, step = self._grid.ends[0], exp.column("w")
         if "d" in names:
             shifted = exp.Paren(this=exp.Sub(this=step, expression=exp.Paren(this=literal(low))))
             return query.select(exp.alias_(_combined(shifted, _sum), "d"))
         if not values:
             return query
-        plus = _combined(_positive(step), _sum) if high > 0 else literal(0)
-        minus = _combined(_positive(exp.Neg(this=step)), _sum) if low < 0 else literal(0)
-        return query.select(exp.alias_(exp.Sub(this=plus, expression=minus), "v"))
+        return query.select(exp.alias_(_total(step, self._grid), "v"))
+
+
+class PeopleTotals:
+    """Private: rows and totals of each person in each group, of all columns that the questions of a statement read.
+
+    They are computed in one pass over the rows and kept inside the engine until ``close``; an engine that keeps nothing
+    computes them again for each pass.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._values: dict[tuple[str, Grid, float], str] = {}
+        self._table: exp.Expr | None = None
+
+    def __repr__(self) -> str:
+        return "PeopleTotals(<private>)"
+
+    def add(self, name: str, grid: Grid, missing: float) -> None:
+        """Read this column too; all are known before the first is read."""
+        self._values.setdefault((name, grid, missing), f"v{len(self._values)}")
+
+    def owners(self, name: str | None, grid: Grid, missing: float | None, *, presence: bool) -> exp.Select:
+        """The rows and the total v of each person, in each group: of a column, of rows, or once for each person."""
+        if self._table is None:
+            self._table = self._selection.engine.kept(self._query())
+        by = self._selection.by
+        keys = [exp.column("u"), *([exp.column(GROUP)] if by else [])]
+        total: exp.Expr = literal(1) if presence else exp.column("c")
+        if name is not None and missing is not None:
+            total = exp.column(self._values[name, grid, missing])
+        number = exp.alias_(exp.column("c"), "c" if by else "n")
+        own = exp.alias_(exp.cast(total, "bigint"), "v")
+        return exp.select(*keys, number, own).from_(self._table.copy())
+
+    def close(self) -> None:
+        """Let go of what was kept."""
+        if self._table is not None:
+            self._selection.engine.forget(self._table)
+        self._table = None
+
+    def _query(self) -> exp.Select:
+        here = self._selection
+        read = {value: here.value(name, missing) for (name, _, missing), value in self._values.items()}
+        rows = here.in_groups(here.owned_together(read).subquery("t"))
+        group = [exp.alias_(exp.column(GROUP, table="g"), GROUP)] if here.by else []
+        steps = [
+            exp.alias_(here.steps(exp.column(value, table="t"), grid), f"w_{value}")
+            for (_, grid, _), value in self._values.items()
+        ]
+        flat = rows.select(exp.alias_(exp.column("u", table="t"), "u"), *group, *steps).subquery("flat")
+        keys = [exp.column("u"), *([exp.column(GROUP)] if here.by else [])]
+        totals = [
+            exp.alias_(_total(exp.column(f"w_{value}"), grid), value) for (_, grid, _), value in self._values.items()
+        ]
+        number = exp.alias_(exp.cast(counted(), "bigint"), "c")
+        return exp.select(*keys, number, *totals).from_(flat).group_by(*(key.copy() for key in keys))
 
 
 @dataclass(frozen=True)
@@ -249,6 +320,14 @@ def _combined(number: exp.Expr, summed: Summed) -> exp.Expr:
     lower = exp.cast(_least(summed(low), MOST_TOTAL), "bigint")
     shifted = exp.Mul(this=upper, expression=literal(1 << LIMB_BITS))
     return exp.Paren(this=exp.Add(this=shifted, expression=lower))
+
+
+def _total(step: exp.Expr, grid: Grid) -> exp.Expr:
+    """The sum of whole steps of either sign over the rows of a person."""
+    low, high = grid.ends
+    plus = _combined(_positive(step), _sum) if high > 0 else literal(0)
+    minus = _combined(_positive(exp.Neg(this=step)), _sum) if low < 0 else literal(0)
+    return exp.Sub(this=plus, expression=minus)
 
 
 def _sum(part: exp.Expr) -> exp.Expr:

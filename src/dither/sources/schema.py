@@ -81,7 +81,7 @@ class Schema:
         *,
         person: str,
         name: str = "data",
-        rows_per_unit: int = 1,
+        rows_per_unit: int | str = 1,
         budget: Budget | None = None,
         filter: str = "basic",
         slack: Number | None = None,
@@ -91,7 +91,7 @@ class Schema:
     ) -> Schema:
         """The schema of several tables that are linked by keys; a person is what a key of ``person`` stands for.
 
-        rows_per_unit: how many rows of one person are used, of whatever a question joins.
+        rows_per_unit: how many rows of one person are used, of whatever a question joins; "private": found by each.
 
         >>> people = LinkedTable("people.csv", {"age": Real(0, 120)}, key="id")
         >>> visits = LinkedTable("visits.csv", {"cost": Real(0, 1000)}, links={"patient": "people"})

@@ -205,7 +205,8 @@ class CallReader:
         if schema.tables and words.here.type is TokenType.DOT and word.is_name:
             words.take()
             table, word = word, words.take()
-        if not word.is_name or not tells_people_apart(schema, identifier(word), table and identifier(table)):
+        named = None if table is None else identifier(table)
+        if not word.is_name or not tells_people_apart(schema, identifier(word), named):
             words.back_to(start)
             return []
         return [Argument(STAR, here.start, word.end), Argument(True, here.start, word.end, field=PEOPLE)]

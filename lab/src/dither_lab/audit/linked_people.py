@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 from unittest import mock
 
 from sqlglot import exp
@@ -253,7 +253,7 @@ def _counted(plan: DistinctPeople, people: PeopleRecords) -> Reading:
 
 
 def _under_declared_limit(session: Session, plan: TablePlan) -> WithinLimit:
-    statistic, steps = plan.statistic, 2 * plan.schema.row_limit if plan.by else 1
+    statistic, steps = cast("Statistic", plan.statistic), 2 * plan.schema.row_limit if plan.by else 1
     groups = session._source.groups_for_owner(plan).values()
     ladders = tuple(_ladder(statistic, records, steps) for records in groups)
     return WithinLimit(ladders=ladders, steps=steps, is_shared=isinstance(statistic, FilteredTotal))
@@ -353,12 +353,12 @@ def by_nested_loops(database: Database) -> dict[str, Counter[tuple[object, ...]]
     """(person, price, amount) of the rows of some joins, by plain loops: a key that is missing is equal to none."""
     rows = rows_of(database)
     orders = [(number, who, price) for number, who, price in rows["orders"] if who is not None]
-    items = [
+    items: list[tuple[object, ...]] = [
         (who, price, amount) for order, amount in rows["items"] for number, who, price in orders if order == number
     ]
     listed = [key for key, *_ in rows["people"] if key is not None]
     in_towns = [key for key, town, _ in rows["people"] if key is not None and any(town == code for code, _ in TOWNS)]
-    joined = {
+    joined: dict[str, list[tuple[object, ...]]] = {
         "orders": [(who, price, None) for _, who, price in orders],
         "orders JOIN people ON person = id": [
             (who, price, None) for _, who, price in orders for key in listed if key == who

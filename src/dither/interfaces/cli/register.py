@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import RegisterFlags, column_option, layout_of, layout_options, refuse
+from dither.interfaces.cli.options import (
+    RegisterFlags,
+    column_option,
+    layout_of,
+    layout_options,
+    refuse,
+    rows_per_unit_of,
+)
 from dither.interfaces.cli.output import number
 from dither.interfaces.cli.register_tables import register_tables
 
@@ -299,7 +306,7 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     if flags["unit"] is not None:
         _check_unit(flags["unit"], draft)
         draft.unit = flags["unit"]
-        draft.rows_per_unit = _rows_per_unit(flags["rows_per_unit"] or "1")
+        draft.rows_per_unit = rows_per_unit_of(flags["rows_per_unit"] or "1")
     elif flags["rows_per_unit"] is not None:
         raise InvalidArgument(
             "rows_per_unit", flags["rows_per_unit"], "is for --unit: pass --unit too, or leave it out"
@@ -452,23 +459,12 @@ def _ask_column(draft: Draft, name: str, stored_type: str) -> None:
         draft.columns[name] = column_type(payload, f"{name}={payload}")
 
 
-def _rows_per_unit(text: str) -> int | str:
-    """A number of rows, or "private"."""
-    from dither.privacy import PRIVATE
-
-    if text == PRIVATE:
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise InvalidArgument("rows_per_unit", text, "must be a whole number of at least 1, or private")
-    return int(text)
-
-
 def _ask_unit(draft: Draft) -> None:
     unit = click.prompt("Column that tells people apart (empty: every row is a person)", default="", show_default=False)
     if unit:
         _check_unit(unit, draft)
         rows = click.prompt("  most rows of one person that are used, or private to have a limit found")
-        draft.unit, draft.rows_per_unit = unit, _rows_per_unit(rows)
+        draft.unit, draft.rows_per_unit = unit, rows_per_unit_of(rows)
 
 
 def _ask_rows(draft: Draft, engine: Engine) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dither.errors import InvalidArgument, suggested
-from dither.interfaces.cli.options import RegisterFlags, layout_of, refuse
+from dither.interfaces.cli.options import RegisterFlags, layout_of, refuse, rows_per_unit_of
 from dither.interfaces.cli.output import number
 
 if TYPE_CHECKING:
@@ -147,12 +147,13 @@ def _text(
     from dither.sources.schema_file import VERSION, written, written_key
 
     person = flags["person"]
+    limit = rows_per_unit_of(flags["rows_per_unit"] or "1")
     lines = [f"version = {VERSION}", "", "[dataset]", f"name = {written(name)}"]
     lines += [
         '# person = "TABLE"  # the table with a row for each person'
         if person is None
         else f"person = {written(person)}",
-        f"rows_per_unit = {flags['rows_per_unit'] or 1}  # how many rows of one person are used",
+        f"rows_per_unit = {written(limit)}  # how many rows of one person are used",
         "",
         "[budget]",
     ]
