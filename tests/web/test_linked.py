@@ -78,7 +78,13 @@ def test_people_links_and_limits_are_shown(visit, pictures, limit, words):
         "[...document.querySelectorAll('table')].find(one => one.caption?.innerText === 'Tables and links' || "
         "one.innerText.includes('customer → customers')).innerText"
     )
-    for text in ("customer → customers", "nation → nations", "one for each person", "of the people that keys", "public"):
+    for text in (
+        "customer → customers",
+        "nation → nations",
+        "one for each person",
+        "of the people that keys",
+        "public",
+    ):
         assert text in cells
     assert tab.run("document.documentElement.scrollWidth <= innerWidth")
     tab.picture(pictures / f"linked-{name}.png")
