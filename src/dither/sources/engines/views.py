@@ -115,6 +115,8 @@ class ViewEngine(Engine):
 
     def _filled(self, query: exp.Select) -> exp.Select:
         """A query with the join in the place of the view's name, and filters of single tables inside of it."""
+        if not any(item.name in (VIEW, PART_OF_VIEW) for item in query.find_all(exp.Table)):
+            return query  # (about what was kept)
         query = query.copy()
         filters = {id(select): self._taken(select) for select in query.find_all(exp.Select) if _reads_view(select)}
         names = {item.name for item in query.find_all(exp.Column)}
