@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, TypeVar, cast
 from unittest import mock
 
 from sqlglot import exp
@@ -27,13 +27,15 @@ from dither.session.statements import plan_for
 from dither.sources.engines.factory import engine_over
 from dither.sources.engines.views import ViewEngine
 from dither.sources.grid import BIT
-from dither.sources.people import PARTS, LimitedSum, PeopleRecords
+from dither.sources.people import PARTS, LimitedSum, PeopleGroup, PeopleRecords
 from dither.sources.predicates import literal
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
+from dither.sources.types import ColumnType
 from dither.sql.statement import parse_sql
 from dither.statistics.statistic import Statistic
 from dither.statistics.unknown_size import FilteredTotal
+from dither.typing import GroupKey
 from dither_lab.audit.checks import ROUNDING, Check, Effort, Evidence
 
 EPSILON, LIMIT, RUNGS = 1.0, 2, 3
@@ -47,7 +49,13 @@ TWO = 2
 READ = ("price", "amount")
 COVERS, PROOF = frozenset({"linked tables", "several rows a person"}), "linked_tables"
 
-Rows: TypeAlias = tuple[tuple[object, ...], ...]
+Entry: TypeAlias = int | float | str | None
+Row: TypeAlias = tuple[Entry, ...]
+Rows: TypeAlias = tuple[Row, ...]
+R = TypeVar("R")
+Mutant: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Something broken on purpose, for a while."""
+RowsOfPerson: TypeAlias = int | Literal["private"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ COLUMNS = {
     "items": {"order": "int64", "amount": "int64"},
     "towns": {"code": "int64", "region": "string"},
 }
-DECLARED: dict[str, dict[str, Any]] = {
+DECLARED: dict[str, dict[str, ColumnType]] = {
     "people": {"kind": dt.Category(["a", "b"])},
     "orders": {"price": dt.Real(0, 4)},
     "items": {"amount": dt.Integer(0, 3)},
@@ -138,9 +146,9 @@ def neighbours(holdings: Sequence[Holding]) -> Iterator[tuple[Database, Database
 
 def rows_of(database: Database) -> dict[str, Rows]:
     """The tables, row by row; who changes has the same key afterwards, or another."""
-    people: list[tuple[object, ...]] = [(None, *row) for row in OF_NOBODY.people]
-    orders: list[tuple[object, ...]] = [(number, None, price) for number, price in OF_NOBODY.orders]
-    items: list[tuple[object, ...]] = list(OF_NOBODY.items)
+    people: list[Row] = [(None, *row) for row in OF_NOBODY.people]
+    orders: list[Row] = [(number, None, price) for number, price in OF_NOBODY.orders]
+    items: list[Row] = list(OF_NOBODY.items)
     keys = 1, 2 + HOLDINGS.index(database[1]) % 2
     for who, holding in zip(keys, database, strict=True):
 
@@ -153,7 +161,7 @@ def rows_of(database: Database) -> dict[str, Rows]:
     return {"people": tuple(people), "orders": tuple(orders), "items": tuple(items), "towns": TOWNS}
 
 
-def opened(database: Database, tables: int, rows_per_unit: int | Literal["private"]) -> Session:
+def opened(database: Database, tables: int, rows_per_unit: RowsOfPerson) -> Session:
     """A session on a toy database of two or three linked tables and a public one."""
     import pyarrow as pa  # noqa: PLC0415  (slow to load)
 
@@ -233,8 +241,8 @@ def read(session: Session, planned: PlannedStatement) -> Reading:
     """What a statement reads there, as it ships."""
     plan, inner = planned.plan, planned.plan.inner
     if isinstance(inner, PeoplePlan | DistinctPeople):
-        groups: dict[Any, Any] = session._source.groups_for_owner(plan)
-        people: PeopleRecords = next(iter(groups.values())).people
+        groups: dict[tuple[GroupKey, ...], PeopleGroup] = session._source.groups_for_owner(plan)
+        people = next(iter(groups.values())).people
         return _of_people(inner, people) if isinstance(inner, PeoplePlan) else _counted(inner, people)
     if plan.limit is None:
         return Reading((_under_declared_limit(session, plan),))
@@ -259,7 +267,7 @@ def _under_declared_limit(session: Session, plan: TablePlan) -> WithinLimit:
     return WithinLimit(ladders=ladders, steps=steps, is_shared=isinstance(statistic, FilteredTotal))
 
 
-def _ladder(statistic: Statistic, records: Any, steps: int) -> Ladder:
+def _ladder(statistic: Statistic[R], records: R, steps: int) -> Ladder:
     rungs = statistic.ladder(records).sensitivity_at_distance(0, steps + RUNGS)
     return statistic.value(records), tuple(int(rung) for rung in rungs)
 
@@ -322,7 +330,7 @@ def _is_covered(one: WithinLimit, other: WithinLimit) -> bool:
 
 def losses(
     tables: int,
-    rows_per_unit: int | Literal["private"],
+    rows_per_unit: RowsOfPerson,
     holdings: Sequence[Holding],
     statements: Sequence[str] | None = None,
 ) -> Evidence:
@@ -349,16 +357,16 @@ def losses(
 # --- whose rows a join has --------------------------------------------------------------------------------------------
 
 
-def by_nested_loops(database: Database) -> dict[str, Counter[tuple[object, ...]]]:
+def by_nested_loops(database: Database) -> dict[str, Counter[Row]]:
     """(person, price, amount) of the rows of some joins, by plain loops: a key that is missing is equal to none."""
     rows = rows_of(database)
     orders = [(number, who, price) for number, who, price in rows["orders"] if who is not None]
-    items: list[tuple[object, ...]] = [
+    items: list[Row] = [
         (who, price, amount) for order, amount in rows["items"] for number, who, price in orders if order == number
     ]
     listed = [key for key, *_ in rows["people"] if key is not None]
     in_towns = [key for key, town, _ in rows["people"] if key is not None and any(town == code for code, _ in TOWNS)]
-    joined: dict[str, list[tuple[object, ...]]] = {
+    joined: dict[str, list[Row]] = {
         "orders": [(who, price, None) for _, who, price in orders],
         "orders JOIN people ON person = id": [
             (who, price, None) for _, who, price in orders for key in listed if key == who
@@ -388,11 +396,11 @@ def rows_evidence(holdings: Sequence[Holding]) -> Evidence:
     return Evidence(True, cases=cases, note="the rows of nested loops")
 
 
-def _without_unread(rows: Counter[tuple[object, ...]], name: str) -> Counter[tuple[object, ...]]:
+def _without_unread(rows: Counter[Row], name: str) -> Counter[Row]:
     """Rows without the columns that a join does not name: items alone have no price."""
     if name != "items":
         return rows
-    kept: Counter[tuple[object, ...]] = Counter()
+    kept: Counter[Row] = Counter()
     for (who, _, amount), times in rows.items():
         kept[who, None, amount] += times
     return kept
@@ -405,9 +413,10 @@ def linked_people_checks() -> Iterator[Check]:
         return HOLDINGS[: effort.of(FEW, len(HOLDINGS))]
 
     for tables, named in ((TWO, "two tables"), (3, "three tables")):
-        for limit, kind in ((LIMIT, "declared limits"), ("private", "private limits")):
+        limits: dict[str, RowsOfPerson] = {"declared limits": LIMIT, "private limits": "private"}
+        for kind, limit in limits.items():
 
-            def run(effort: Effort, tables: int = tables, limit: Any = limit) -> Evidence:
+            def run(effort: Effort, tables: int = tables, limit: RowsOfPerson = limit) -> Evidence:
                 return losses(tables, limit, some(effort))
 
             yield Check("linked tables", "exhaustive", run, detail=f"{named}, {kind}", covers=COVERS, proof=PROOF)
@@ -448,7 +457,8 @@ def _given_to_the_last(query: exp.Select) -> exp.Select:
     return query
 
 
-def _joining(broken: Callable[[exp.Select], exp.Select]) -> AbstractContextManager[object]:
+@contextmanager
+def _joining(broken: Callable[[exp.Select], exp.Select]) -> Iterator[None]:
     """Joins of items, broken."""
     right = ViewEngine._joined
 
@@ -456,7 +466,8 @@ def _joining(broken: Callable[[exp.Select], exp.Select]) -> AbstractContextManag
         query = right(self, names, fraction)
         return broken(query) if self._view.instances[0].table == "items" else query
 
-    return mock.patch.object(ViewEngine, "_joined", wrong)
+    with mock.patch.object(ViewEngine, "_joined", wrong):
+        yield
 
 
 @contextmanager
@@ -472,7 +483,7 @@ def _unpaid() -> Iterator[None]:
 def in_linked_people() -> Iterator[Check]:
     """Ways to break joins and their limits, which the audit must find."""
     count, total, by_group, *_ = THREE_TABLES
-    cases: dict[str, tuple[Callable[[], AbstractContextManager[object]], str]] = {
+    cases: dict[str, tuple[Mutant, str]] = {
         "a join that multiplies rows": (lambda: _joining(_multiplied), count),
         "an orphan row counted": (lambda: _joining(_with_orphans), count),
         "a shared number given to one person": (lambda: _joining(_given_to_the_last), by_group),
@@ -480,7 +491,7 @@ def in_linked_people() -> Iterator[Check]:
     }
     for name, (broken, text) in cases.items():
 
-        def run(effort: Effort, broken: Any = broken, text: str = text) -> Evidence:  # noqa: ARG001
+        def run(effort: Effort, broken: Mutant = broken, text: str = text) -> Evidence:  # noqa: ARG001
             with broken():
                 return losses(3, "private", HOLDINGS[:FEW], (text,))
 

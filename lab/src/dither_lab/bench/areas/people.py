@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dither_lab.bench.design import OURS, Area, Asked, Comparison, Data, DataMissing, Dataset, MeasuringEffort, Way
+from dither_lab.bench.design import OURS, Area, Asked, Comparison, Data, DataMissing, MeasuringEffort, Way
 from dither_lab.bench.peers import Peer, clean_environment, default_home, ensure, last_line
 
 GENERATOR = Peer("tpchgen", "tpchgen-cli", "sysconfig", "generates tables")
@@ -60,13 +60,13 @@ KEYS = {"Q1": 2, "Q3": 1, "Q5": 1, "Q6": 0, "Q12": 2}
 TABLES = ("customer", "orders", "lineitem", "nation", "region")
 
 
-def tpch(scale: str, index: int, folder: Path) -> Dataset:
+def tpch(scale: str, index: int, folder: Path) -> dict[str, str | np.ndarray]:
     """The tables, and what plain statements say: of each the keys of its groups, their rows, and the numbers."""
     known = folder / "plain.json"
     if not known.exists():
         _generate(scale, folder)
         known.write_text(json.dumps({name: _plain(name, folder) for name in STATEMENTS}))
-    dataset: Dataset = {"folder": str(folder)}
+    dataset: dict[str, str | np.ndarray] = {"folder": str(folder)}
     for name, parts in json.loads(known.read_text()).items():
         dataset |= {f"{name} {part}": np.array(values) for part, values in parts.items()}
     return dataset
@@ -89,7 +89,7 @@ def _generate(scale: str, folder: Path) -> None:
             raise DataMissing(f"the generator of TPC-H: {last_line(done.stderr)}")
 
 
-def _plain(name: str, folder: Path) -> dict[str, list[object]]:
+def _plain(name: str, folder: Path) -> dict[str, list[str] | list[int] | list[list[float]]]:
     import duckdb  # noqa: PLC0415  (only where data are made)
 
     keys, statement = KEYS[name], STATEMENTS[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -144,14 +145,25 @@ def people_triangles(options: Mapping[str, str], data: Mapping[str, np.ndarray])
             limits = tuple(2**j for j in range(1, (statistic.global_sensitivity - 1).bit_length() + 1))
             cut = tuple(-(-8 * limit // 7) for limit in limits)
             prepared = replace(prepared, limits=limits, scales=tuple(len(limits) * limit / epsilon for limit in limits))
-        known = dict(zip(limits, limited_triangles(ranked, cut), strict=True))
-        prepared = replace(prepared, shares=_Remembered(known))
+        prepared = replace(prepared, shares=_Remembered(_known(graph, limits, cut)))
     elif isinstance(prepared, DrawnLimitNoise):
-        known = dict(zip(prepared.limits, limited_triangles(ranked, prepared.limits), strict=True))
-        prepared = replace(prepared, shares=_Remembered(known))
+        prepared = replace(prepared, shares=_Remembered(_known(graph, prepared.limits, prepared.limits)))
     count = statistic.value(graph)
     unit = count if options.get("unit") == "count" else largest
     return lambda: abs(float(prepared.run(graph).number) - count) / unit
+
+
+_KNOWN: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
+"""Of one graph, which several datasets are: errors of them have intervals."""
+
+
+def _known(graph: dt.Graph, limits: Sequence[int], cut: Sequence[int]) -> dict[int, int]:
+    """The triangles under limits; ``cut``: what is computed for them."""
+    key = hashlib.sha256(graph.edges.tobytes()).digest(), tuple(cut)
+    if key not in _KNOWN:
+        _KNOWN.clear()
+        _KNOWN[key] = limited_triangles(graph.ranked, cut)
+    return dict(zip(limits, _KNOWN[key], strict=True))
 
 
 def _weighted(data: dict[str, Any]) -> dt.Graph:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import TypedDict
+
+import numpy as np
 
 import dither as dt
 
@@ -71,11 +73,11 @@ def _tables(folder: str) -> dict[str, dt.LinkedTable]:
     }
 
 
-def statement(options: PrivateStatementOptions, data: dict[str, Any]) -> Callable[[], list[float] | None]:
+def statement(options: PrivateStatementOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float] | None]:
     """All cells of the groups that are there, group by group; None if one of them is refused."""
     budget = dt.Budget(1e6)
-    schema = dt.Schema.linked(_tables(data["folder"]), person="customer", rows_per_unit="private", budget=budget)
-    session, groups = dt.open(schema), data[f"{options['name']} groups"]
+    schema = dt.Schema.linked(_tables(str(data["folder"])), person="customer", rows_per_unit="private", budget=budget)
+    session, groups = dt.open(schema), np.atleast_1d(data[f"{options['name']} groups"])
 
     def work() -> list[float] | None:
         answered = session.sql(options["statement"], epsilon=options["epsilon"], again=True)
