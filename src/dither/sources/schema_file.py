@@ -313,7 +313,7 @@ class _SchemaReader:
         file = self._read(LinkedFile)
         dataset = given_fields(file.dataset)
         beside = {key: dataset.pop(key, None) for key in ("source", "engine")}
-        tables = {item: self._table(item, given_fields(section), beside) for item, section in file.tables.items()}
+        tables = {item: self._table(item, section, beside) for item, section in file.tables.items()}
         places = {key: ("dataset", key) for key in LinkedDataset.model_fields}
         with self._pointing(places):
             schema = Schema.linked(
@@ -324,8 +324,8 @@ class _SchemaReader:
                 raise self.problem(("priors", item), "name a declared column of numbers or dates")
         return dataclasses.replace(schema, priors={item: given_fields(prior) for item, prior in file.priors.items()})
 
-    def _table(self, name: str, given: dict[str, Any], beside: Mapping[str, str | None]) -> LinkedTable:  # as read
-        here = ("tables", name)
+    def _table(self, name: str, section: TableSection, beside: Mapping[str, str | None]) -> LinkedTable:
+        here, given = ("tables", name), given_fields(section)
         columns = {
             item: self._column(item, declared, (*here, "columns"))
             for item, declared in given.pop("columns", {}).items()

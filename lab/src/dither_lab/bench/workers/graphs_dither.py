@@ -31,7 +31,7 @@ RING = np.array([(k, (k + step) % 12) for k in range(12) for step in (1, 2)])
 """A small graph to compile on."""
 
 
-def _graph(data: dict[str, Any]) -> dt.Graph:
+def _graph(data: Mapping[str, np.ndarray]) -> dt.Graph:
     return dt.Graph(data["edges"], n=int(data["n"]), strict=True)
 
 
@@ -43,7 +43,7 @@ def _smooth_bound(graph: dt.Graph) -> Fraction:
     return bound
 
 
-def ladder(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def ladder(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The exact triangle ladder to the last rung that matters at beta = 1/20, renaming by degree included."""
     _smooth_bound(dt.Graph(RING, n=12))
     graph = _graph(data)
@@ -166,7 +166,7 @@ def _known(graph: dt.Graph, limits: Sequence[int], cut: Sequence[int]) -> dict[i
     return dict(zip(limits, _KNOWN[key], strict=True))
 
 
-def _weighted(data: dict[str, Any]) -> dt.Graph:
+def _weighted(data: Mapping[str, np.ndarray]) -> dt.Graph:
     return dt.Graph(data["edges"], n=int(data["n"]), weights=data["weights"], cap=float(data["cap"]))
 
 
@@ -178,14 +178,14 @@ def _tree(graph: dt.Graph) -> float:
     return float(query.resolve(shape).ladder(graph).smooth(Fraction(1, 10)))
 
 
-def tree(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def tree(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The ladder of the spanning tree's cost to the last rung that matters at beta = 1/10, minimum cut included."""
     _tree(dt.Graph(RING, n=12, weights=np.arange(len(RING)) / len(RING), cap=1.0))
     graph = _weighted(data)
     return lambda: _tree(graph)
 
 
-def cut(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def cut(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The least number of edges whose removal disconnects the graph."""
     first, second = (np.ascontiguousarray(ends, dtype=np.int64) for ends in data["edges"].T)
     return lambda: float(edge_connectivity(int(data["n"]), first, second))
