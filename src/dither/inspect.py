@@ -92,6 +92,9 @@ def value(
     where, by: in a session a filter and groups, as for ``Session.ask``; with groups the result is a mapping of keys to
         values, with one entry of a key for each column in ``by``.
 
+    Where limits of what one person contributes are private, the value is that of all rows of everybody: what a release
+    is centred on is the value within the limit that it draws.
+
     >>> import dither as dt
     >>> session = dt.open({"pay": [10, 20, 90], "flag": [True, False, True]},
     ...                   columns={"pay": dt.Integer(0, 100), "flag": dt.Boolean()}, budget=dt.Budget(1.0))
@@ -100,7 +103,7 @@ def value(
     """
     if isinstance(query, Query) and not hasattr(data, "_inspected_groups"):
         query = query.settled("auto")
-    statistic, groups = _groups(query, data, where, by)
+    statistic, groups = _groups(query, data, where, by, only_value=True)
     function = query.function_of(statistic)
     values = {key: function(_value(statistic, records)) for key, records in groups.items()}
     return values if by is not None else values[()]
@@ -298,12 +301,14 @@ def _groups(
     data: D | Session | GraphSession,
     where: Filter | None = None,
     by: Names | None = None,
+    *,
+    only_value: bool = False,
 ) -> tuple[Statistic[R] | VectorStatistic[R], dict[tuple[GroupKey, ...], R]]:
     """The statistic, and the records of every group; without groups their key is empty."""
     if not isinstance(query, Query):
         raise no_query(query)
     if hasattr(data, "_inspected_groups"):
-        return cast("Session", data)._inspected_groups(query, where=where, by=by)
+        return cast("Session", data)._inspected_groups(query, where=where, by=by, only_value=only_value)
     if where is not None or by is not None:
         raise InvalidArgument("where", where or by, "is for a session on a table: leave it out")
     if hasattr(data, "_inspected"):

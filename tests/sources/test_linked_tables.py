@@ -767,6 +767,28 @@ def test_groups_that_are_released_are_sorted_cut_and_filtered_after_the_release(
         assert session.budget.spent == spent
 
 
+INSPECTED = [
+    (dt.Sum("price * amount"), {"where": "kind = 'a'"}),
+    (dt.Sum("amount"), {"by": "kind"}),
+    (dt.Median("price"), {}),
+    (dt.Count(people=True), {"where": "amount > 1"}),
+    (dt.Count(people=True), {"where": "price >= 0", "by": "kind"}),
+]
+
+
+def test_of_private_limits_all_rows_are_inspected_and_no_ladders():
+    """The values of everybody's rows; how many of them count is drawn by each answer."""
+    with opened(frames(DATABASE), rows_per_unit="private") as session:
+        rows = [row for row in joined(DATABASE, *ITEMS_OF_PEOPLE) if amount(row) is not None]
+        by_kind = dt.inspect.value(dt.Sum("amount"), session, by="kind")
+        for kind in "ab":
+            assert by_kind[kind,] == sum(amount(row) for row in rows if row["people"]["kind"] == kind)
+        ordered = {row["person"] for row in DATABASE["orders"] if row["price"] is not None} - {None}
+        assert dt.inspect.value(dt.Count(people=True), session, where="price >= 0") == len(ordered)
+        with pytest.raises(InvalidArgument, match="values alone can be inspected"):
+            dt.inspect.ladder(dt.Sum("amount"), session)
+
+
 def test_the_same_centres_on_every_engine(request, tmp_path_factory):
     """DuckDB, PostgreSQL, Spark and SQLite: every statement has the same rows and the same numbers."""
     place = Place(tmp_path_factory.mktemp("linked"), request.getfixturevalue)
@@ -779,6 +801,9 @@ def test_the_same_centres_on_every_engine(request, tmp_path_factory):
             found[name] = [centres(session, case[0])[0][()] for case in CASES]
             text = f"SELECT count(*), sum(price * amount) FROM {JOINED} WHERE price > amount GROUP BY kind"
             found[name].append(centres(session, text))
+        private = {"rows_per_unit": "private"}
+        with opened({table: {**source, "engine": name} for table, source in sources.items()}, **private) as session:
+            found[name] += [dt.inspect.value(query, session, **options) for query, options in INSPECTED]
     assert found["duckdb"][: len(CASES)] == [pytest.approx(expected(DATABASE, case), rel=1e-9) for case in CASES]
     for name, numbers in found.items():
         assert numbers == found["duckdb"], name

@@ -11,7 +11,7 @@ import pytest
 import dither as dt
 from dither.sources.engines.duckdb import DuckDB
 from dither.sources.grid import BIT, Grid
-from dither.sources.people import MOST_TOTAL, PARTS, PeopleRecords, below_limit
+from dither.sources.people import MOST_TOTAL, PARTS, PeopleRecords, PeopleTotals, below_limit
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
@@ -250,3 +250,58 @@ def test_the_order_of_a_table_decides_nothing():
     shuffled = table.take(np.random.default_rng(0).permutation(table.num_rows))
     assert chosen(shuffled, "one") == here
     assert chosen(shuffled, "two") != here
+
+
+@pytest.mark.parametrize(("by", "where"), [((), "y > 0"), (("g",), None)])
+def test_totals_that_a_statement_keeps_are_those_of_every_pass_by_itself(engines_of, by, where):
+    """Columns that are read together, rows and people: the same numbers, on every engine; DuckDB keeps them."""
+    table = table_of(5)
+    schema = schema_of(table)
+    predicate = None if where is None else parse_filter(where, schema)
+    wide, unbounded = Grid(Fraction(1), -50, 1000), Grid(Fraction(1, 1 << 16), -(1 << 51), 1 << 51)
+    reads = [(None, BIT, False), (None, BIT, True), ("y", unbounded, False), ("y", wide, False), ("x", wide, False)]
+    for name, engine in engines_of(table).items():
+        selection = Selection(engine, schema, predicate, by)
+        totals = PeopleTotals(selection)
+        shared = [PeopleRecords(selection, item, grid, 0, presence=each, kept=totals) for item, grid, each in reads]
+        alone = [PeopleRecords(selection, item, grid, 0, presence=each) for item, grid, each in reads]
+        for one, other in zip(shared, alone, strict=True):
+            assert one.people() == other.people(), name
+            assert one.rows_above(LIMITS) == other.rows_above(LIMITS), name
+            assert one.totals_above(LIMITS) == other.totals_above(LIMITS), name
+            assert one.totals_within(40, 40) == other.totals_within(40, 40), name
+        assert not isinstance(engine, DuckDB) or len(_kept_tables(engine)) == 1
+        totals.close()
+        assert not isinstance(engine, DuckDB) or _kept_tables(engine) == []
+        engine.close()
+
+
+def _kept_tables(engine):
+    return engine._connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+
+
+def test_a_statement_reads_its_rows_once(monkeypatch):
+    """Sums, counts and people of one statement share a pass, also by groups; each is the release that it is alone."""
+    made = []
+    keep = DuckDB.kept
+    monkeypatch.setattr(DuckDB, "kept", lambda self, query: made.append(query) or keep(self, query))
+    options = {"columns": COLUMNS, "unit": "u", "rows_per_unit": "private", "budget": dt.Budget(1e6), "name": "rows"}
+    with dt.open(table_of(6, rows=3_000), **options) as session:
+        text = "SELECT g, count(*), sum(y), sum(y * 2), count(distinct u) AS people FROM rows GROUP BY g"
+        releases = session.sql(text, epsilon=400.0)
+        assert len(made) == 1
+        assert len(releases) == 12
+        assert _kept_tables(session._source.engine) == []
+        rows = [row for row in table_of(6, rows=3_000).to_pylist() if row["u"] is not None]
+        for release in (item for item in releases if item.alias == "people"):
+            own = {row["u"] for row in rows if row["g"] == release.group["g"]}
+            assert abs(release.value - len(own)) <= 9  # scale 6 / 80: beyond with chance e^-120
+        monkeypatch.setattr(DuckDB, "rows", _failing)
+        with pytest.raises(dt.errors.SourceFailed):
+            session.sql(text, epsilon=1.0)
+        monkeypatch.undo()
+        assert _kept_tables(session._source.engine) == []
+
+
+def _failing(self, query):
+    raise dt.errors.SourceFailed("gone")

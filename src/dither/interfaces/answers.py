@@ -531,6 +531,10 @@ class DatasetAnswer(DatasetSummary):
     rows_per_unit: Annotated[
         int | str | None, Accepts(either(lambda rows: isinstance(rows, str), choice("private"), whole(0)))
     ] = None
+    person: str | None = None
+    """Of linked tables: the one with a row for each person."""
+    tables: Annotated[dict[str, Read], Accepts(by_name(Public, 10_000, "tables"))] | None = None
+    """Of linked tables: each with its key, what its foreign keys refer to, and whether it is public."""
     version: Whole | None = None
     """Of the schema file: 1 counts missing values as the lower bound where nothing is declared."""
     columns: Annotated[dict[str, Read], Accepts(by_name(Public, 100_000, "columns"))] | None = None

@@ -37,11 +37,12 @@ from dither.typing import ArrowColumn, ArrowTable
 class TableRecords:
     """Private: the selected records of a table, one entry for each group."""
 
-    __slots__ = ("_expected_rows", "_selection", "_shared")
+    __slots__ = ("_expected_rows", "_is_shared", "_selection", "_shared")
 
     def __init__(self, selection: Selection, expected_rows: int | None, shared: SharedReading | None = None) -> None:
         """``shared``: other queries with the same filter and groups, which are read together with this one."""
         self._selection, self._expected_rows = selection, expected_rows
+        self._is_shared = shared is not None
         self._shared = SharedReading() if shared is None else shared
 
     def __repr__(self) -> str:
@@ -66,7 +67,8 @@ class TableRecords:
 
     def people(self, read: PeopleRead) -> Sequence[PeopleGroup]:
         """What each person has, for every group."""
-        here = PeopleRecords(self._selection, read.column, read.grid, read.missing, presence=read.presence)
+        kept = self._shared.people(self._selection) if self._is_shared else None
+        here = PeopleRecords(self._selection, read.column, read.grid, read.missing, presence=read.presence, kept=kept)
         return here.each()
 
     def present(self, column: str) -> Sequence[EngineColumn]:

@@ -31,13 +31,14 @@ from dither.sources.engines.factory import engine_over
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.grid import BIT
 from dither.sources.linked_tables import Instance
-from dither.sources.people import PeopleRecords
+from dither.sources.people import LimitedSum, PeopleGroup, PeopleRecords
 from dither.sources.predicates import Predicate
 from dither.sources.schema import Schema
 from dither.sources.selection import MOST_GROUPS, Key, Selection
 from dither.sources.types import DROP, ColumnType, Date, Measured
 from dither.sources.views import View
 from dither.sources.windows import SharedReading, counts_by_key, few_rows
+from dither.statistics.unknown_size import FilteredTotal
 
 if TYPE_CHECKING:
     from typing import Any, Never
@@ -57,6 +58,8 @@ else:
     Q_contra = TypeVar("Q_contra", bound=SessionPlan, contravariant=True)
 
 
+EVERY_ROW = 1 << 40
+"""More rows than one person has."""
 Answers: TypeAlias = "list[list[dict[str, Json]]]"
 """The releases of each plan in plain JSON values."""
 
@@ -118,12 +121,11 @@ class _Batch:
         self.places: list[int] = []
         self._first = plan
         self._columns: dict[str, ColumnType] = {}
-        self._is_alone = plan.inner.is_scheduled or plan.finder is not None or plan.schema.unit is not None
 
     def takes(self, plan: TablePlan) -> bool:
         """Whether one more question may be read with these."""
         same = (plan.predicate, plan.by, _joined(plan)) == (self._first.predicate, self._first.by, _joined(self._first))
-        if self._is_alone or plan.inner.is_scheduled or plan.finder is not None or not same:
+        if _is_alone(self._first) or _is_alone(plan) or not same:
             return False
         return all(self._columns.get(name, declared) == declared for name, declared in _declared(plan).items())
 
@@ -131,6 +133,12 @@ class _Batch:
         """Read this question with the others."""
         self.places.append(place)
         self._columns |= _declared(plan)
+
+
+def _is_alone(plan: TablePlan) -> bool:
+    """Whether a question is read by itself; of people's totals nothing is drawn before they are read."""
+    found = plan.finder is not None or plan.people_finder is not None
+    return plan.inner.is_scheduled or found or (plan.schema.unit is not None and plan.people is None)
 
 
 def _joined(plan: TablePlan) -> tuple[Instance, ...] | None:
@@ -210,13 +218,16 @@ class TableSource(Source[TablePlan]):
             selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", keys))
         # All of them before any is run: what the first needs is then read for all.
         each = [selected(plan, selection, shared) for plan in plans]
-        return [
-            [
-                released(plan, result, dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
-                for key, result in zip(selection.groups, plan.results(run, read), strict=True)
+        try:
+            return [
+                [
+                    released(plan, result, dict(zip(plan.by, _displayed(plan, key), strict=True)) or None)
+                    for key, result in zip(selection.groups, plan.results(run, read), strict=True)
+                ]
+                for plan, run, read in zip(plans, runs, each, strict=True)
             ]
-            for plan, run, read in zip(plans, runs, each, strict=True)
-        ]
+        finally:
+            shared.close()
 
     def _read_within_limit(self, plan: TablePlan, limit: RowLimit) -> list[Release]:
         """A limit of rows by a draw that was paid for, then the answers where so many rows of each person count."""
@@ -260,6 +271,14 @@ class TableSource(Source[TablePlan]):
         selection = Selection(engine_over(self.engine, plan.schema), plan.schema, plan.predicate, plan.by)
         keys = (_displayed(plan, key) for key in selection.groups)
         return dict(zip(keys, selected(plan, selection), strict=True))
+
+    def people_for_owner(self, plan: TablePlan) -> tuple[FilteredTotal, dict[tuple[GroupKey, ...], LimitedSum]]:
+        """NOT private: how many people have a row in each group, and the statistic that this is."""
+        groups: dict[tuple[GroupKey, ...], PeopleGroup] = self.groups_for_owner(plan)
+        people = next(iter(groups.values())).people
+        counts = people.totals_within(0, EVERY_ROW) if plan.by else [people.people()]
+        statistic = FilteredTotal(plan.schema.most_rows, BIT, Neighbours.ADD_REMOVE_CHANGE)
+        return statistic, {key: LimitedSum(counts[group.index], counts[group.index]) for key, group in groups.items()}
 
     def rows_for_owner(self, columns: Sequence[str], predicate: Predicate | None) -> ArrowTable:
         """NOT private: columns of the selected rows as programs see them."""

@@ -6,11 +6,13 @@ What fails before the charge costs nothing; what fails after it stays charged.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from dither.aliases import accepts_calibration
+from dither.errors import InvalidArgument
 from dither.ledger import Ledger
 from dither.notebooks import table_html
 from dither.privacy import Loss
@@ -21,7 +23,7 @@ from dither.session import quoting
 from dither.session.account import LOCAL, PaidSession
 from dither.session.derived import derived_quotes
 from dither.session.plan import TablePlan
-from dither.session.reading import TableSource
+from dither.session.reading import EVERY_ROW, TableSource
 from dither.session.statements import plan_for, plans_for, plans_of
 from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
@@ -388,11 +390,31 @@ class Session(PaidSession):
         return plan_for(query, self.schema, prior=prior, rows=rows, **options)
 
     def _inspected_groups(
-        self, query: Query[V, B, Never, F, R], *, where: Filter | None = None, by: Names | None = None
+        self,
+        query: Query[V, B, Never, F, R],
+        *,
+        where: Filter | None = None,
+        by: Names | None = None,
+        only_value: bool = False,
     ) -> tuple[Statistic[R] | VectorStatistic[R], dict[tuple[GroupKey, ...], R]]:
-        """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing."""
-        made = self.plan(query, epsilon=1.0, confidence=None, where=where, by=by)
-        return made.statistic, self._source.groups_for_owner(made)
+        """NOT private: the statistic and the records of each group, for ``dither.inspect``; charges nothing.
+
+        only_value: where limits are private, the statistic of all rows of everybody, whose ladder means nothing.
+        """
+        schema = self.schema
+        if schema.limit_is_private and not only_value:
+            why = "how many rows of one person count is drawn for each answer: values alone can be inspected"
+            raise InvalidArgument("rows_per_unit", schema.rows_per_unit, why)
+        if schema.limit_is_private:
+            schema = dataclasses.replace(schema, rows_per_unit=1)
+        made = plan_for(query, schema, epsilon=1.0, confidence=None, where=where, by=by)
+        if made.people is not None:
+            statistic, counted = self._source.people_for_owner(made)
+            return cast("Statistic[R]", statistic), cast("dict[tuple[GroupKey, ...], R]", counted)
+        statistic_of_rows = made.statistic
+        if self.schema.limit_is_private:
+            made = dataclasses.replace(made, schema=dataclasses.replace(made.schema, rows_per_unit=EVERY_ROW))
+        return statistic_of_rows, self._source.groups_for_owner(made)
 
     def _inspected_rows(self, columns: Sequence[str], *, where: Filter | None = None) -> ArrowTable:
         """NOT private: columns of the selected rows as programs see them, for ``dither.inspect``; charges nothing."""

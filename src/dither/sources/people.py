@@ -1,8 +1,10 @@
 """What each person has in a table: totals of all their rows, computed in the engine.
 
 Two passes: one counts the people whose total lies above each public limit, one sums what is left of everybody's total
-under the limit that was drawn.  Nothing else leaves the engine.  Every total is a whole number that depends on the rows
-of its person alone, in whatever order they lie: rows are whole numbers of grid steps before they are summed.
+under the limit that was drawn.  Where an engine can keep a table of its own, both are over everybody's totals, which
+are computed once for all questions of a statement (``PeopleTotals``).  Nothing else leaves the engine.  Every total is
+a whole number that depends on the rows of its person alone, in whatever order they lie: rows are whole numbers of grid
+steps before they are summed.
 """
 
 from __future__ import annotations
@@ -56,11 +58,25 @@ class PeopleRecords:
     """Private: the rows of a selection, by person, for all groups at once."""
 
     def __init__(
-        self, selection: Selection, name: str | None, grid: Grid, missing: int, *, presence: bool = False
+        self,
+        selection: Selection,
+        name: str | None,
+        grid: Grid,
+        missing: int,
+        *,
+        presence: bool = False,
+        kept: PeopleTotals | None = None,
     ) -> None:
-        """``name``: the column that is summed; None: rows are counted, or with ``presence`` each person once."""
+        """``name``: the column that is summed; None: rows are counted, or with ``presence`` each person once.
+
+        ``kept``: totals that several questions about the same rows read; None: every pass reads the rows.
+        """
         self._selection, self._name, self._grid, self._presence = selection, name, grid, presence
         self._missing = None if name is None or selection.drops(name) else raw_value(grid, missing)
+        # Records without a value are left out of one question and not of another: these read their own rows.
+        self._kept = None if selection.drops(name) else kept
+        if self._kept is not None and name is not None and self._missing is not None:
+            self._kept.add(name, grid, self._missing)
 
     def __repr__(self) -> str:
         return "PeopleRecords(<private>)"
@@ -93,7 +109,7 @@ class PeopleRecords:
 
     def _above(self, name: str, above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[int]]:
         edges = [*(-limit for limit in reversed(below)), *(limit + 1 for limit in above)]
-        place = exp.alias_(_place(exp.column(name), edges, 0), "p")
+        place = exp.alias_(exp.Var(this=_place(name, edges, 0)), "p")
         placed = exp.select(place).from_(self._people([name])).subquery("placed")
         query = exp.select(exp.column("p"), counted()).from_(placed).group_by(exp.column("p"))
         counts = [0] * (len(edges) + 1)
@@ -207,6 +223,8 @@ class PeopleRecords:
 
     def _owners(self, names: Sequence[str]) -> exp.Select:
         """The rows and the total of each person, in each group."""
+        if self._kept is not None and "d" not in names:
+            return self._kept.owners(self._name, self._grid, self._missing, presence=self._presence)
         here, values = self._selection, bool({"v", "a", "d"} & set(names)) and not self._is_counted
         rows = here.in_groups(here.owned(self._name, self._missing).subquery("t"))
         group = [exp.alias_(exp.column(GROUP, table="g"), GROUP)] if here.by else []
@@ -218,16 +236,69 @@ class PeopleRecords:
         if self._is_counted:
             one = literal(1) if self._presence else counted()
             return query.select(exp.alias_(exp.cast(one, "bigint"), "v"))
-        low, high = self._grid.ends
-        step = exp.column("w")
+        low, step = self._grid.ends[0], exp.column("w")
         if "d" in names:
             shifted = exp.Paren(this=exp.Sub(this=step, expression=exp.Paren(this=literal(low))))
             return query.select(exp.alias_(_combined(shifted, _sum), "d"))
         if not values:
             return query
-        plus = _combined(_positive(step), _sum) if high > 0 else literal(0)
-        minus = _combined(_positive(exp.Neg(this=step)), _sum) if low < 0 else literal(0)
-        return query.select(exp.alias_(exp.Sub(this=plus, expression=minus), "v"))
+        return query.select(exp.alias_(_total(step, self._grid), "v"))
+
+
+class PeopleTotals:
+    """Private: rows and totals of each person in each group, of all columns that the questions of a statement read.
+
+    They are computed in one pass over the rows and kept inside the engine until ``close``; an engine that keeps nothing
+    computes them again for each pass.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._values: dict[tuple[str, Grid, float], str] = {}
+        self._table: exp.Expr | None = None
+
+    def __repr__(self) -> str:
+        return "PeopleTotals(<private>)"
+
+    def add(self, name: str, grid: Grid, missing: float) -> None:
+        """Read this column too; all are known before the first is read."""
+        self._values.setdefault((name, grid, missing), f"v{len(self._values)}")
+
+    def owners(self, name: str | None, grid: Grid, missing: float | None, *, presence: bool) -> exp.Select:
+        """The rows and the total v of each person, in each group: of a column, of rows, or once for each person."""
+        if self._table is None:
+            self._table = self._selection.engine.kept(self._query())
+        by = self._selection.by
+        keys = [exp.column("u"), *([exp.column(GROUP)] if by else [])]
+        total: exp.Expr = literal(1) if presence else exp.column("c")
+        if name is not None and missing is not None:
+            total = exp.column(self._values[name, grid, missing])
+        number = exp.alias_(exp.column("c"), "c" if by else "n")
+        own = exp.alias_(exp.cast(total, "bigint"), "v")
+        return exp.select(*keys, number, own).from_(self._table.copy())
+
+    def close(self) -> None:
+        """Let go of what was kept."""
+        if self._table is not None:
+            self._selection.engine.forget(self._table)
+        self._table = None
+
+    def _query(self) -> exp.Select:
+        here = self._selection
+        read = {value: here.value(name, missing) for (name, _, missing), value in self._values.items()}
+        rows = here.in_groups(here.owned_together(read).subquery("t"))
+        group = [exp.alias_(exp.column(GROUP, table="g"), GROUP)] if here.by else []
+        steps = [
+            exp.alias_(here.steps(exp.column(value, table="t"), grid), f"w_{value}")
+            for (_, grid, _), value in self._values.items()
+        ]
+        flat = rows.select(exp.alias_(exp.column("u", table="t"), "u"), *group, *steps).subquery("flat")
+        keys = [exp.column("u"), *([exp.column(GROUP)] if here.by else [])]
+        totals = [
+            exp.alias_(_total(exp.column(f"w_{value}"), grid), value) for (_, grid, _), value in self._values.items()
+        ]
+        number = exp.alias_(exp.cast(counted(), "bigint"), "c")
+        return exp.select(*keys, number, *totals).from_(flat).group_by(*(key.copy() for key in keys))
 
 
 @dataclass(frozen=True)
@@ -258,6 +329,14 @@ def _limbs(number: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
     return exp.Paren(this=high), exp.Paren(this=low)
 
 
+def _total(step: exp.Expr, grid: Grid) -> exp.Expr:
+    """The sum of whole steps of either sign over the rows of a person."""
+    low, high = grid.ends
+    plus = _combined(_positive(step), _sum) if high > 0 else literal(0)
+    minus = _combined(_positive(exp.Neg(this=step)), _sum) if low < 0 else literal(0)
+    return exp.Sub(this=plus, expression=minus)
+
+
 def _sum(part: exp.Expr) -> exp.Expr:
     return exp.Sum(this=part)
 
@@ -282,14 +361,13 @@ def _positive(number: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="GREATEST", expressions=[number.copy(), literal(0)])
 
 
-def _place(number: exp.Expr, edges: Sequence[int], first: int) -> exp.Expr:
-    """How many of the edges are at most this number, by a tree of comparisons."""
+def _place(name: str, edges: Sequence[int], first: int) -> str:
+    """How many of the edges are at most the number of this name, by a tree of comparisons.
+
+    Written out at once: as a tree, a hundred edges take as long as a pass over thousands of people.
+    """
     if not edges:
-        return literal(first)
+        return str(first)
     middle = len(edges) // 2
-    left = exp.LT(this=number.copy(), expression=literal(edges[middle]))
-    return (
-        exp.case()
-        .when(left, _place(number, edges[:middle], first))
-        .else_(_place(number, edges[middle + 1 :], first + middle + 1))
-    )
+    below, above = _place(name, edges[:middle], first), _place(name, edges[middle + 1 :], first + middle + 1)
+    return f"CASE WHEN {name} < {edges[middle]} THEN {below} ELSE {above} END"

@@ -133,6 +133,10 @@ class Selection:
         """The same of all rows of each person, however many they are, and the person of each row as u."""
         return self._with_unit(self._chosen(name, missing))
 
+    def owned_together(self, values: Mapping[str, exp.Expr]) -> exp.Select:
+        """Several values of all rows of each person by name, and the person of each row as u."""
+        return self._with_unit(self.together(values))
+
     def _chosen(self, name: str | None, missing: float | None, fraction: float | None = None) -> exp.Select:
         chosen = exp.select(exp.alias_(self.value(name, missing), VALUE)).from_(self.engine.table(fraction))
         for place, key in enumerate(self.by):
@@ -148,7 +152,7 @@ class Selection:
         return name is not None and self.reads == "value" and self.schema.column(name).drops_nulls
 
     def together(self, values: Mapping[str, exp.Expr], fraction: float | None = None) -> exp.Select:
-        """Several values of every selected record by name, and its keys k0, k1, ...; of tables without people."""
+        """Several values of every selected record by name, and its keys k0, k1, ..."""
         chosen = exp.Select().from_(self.engine.table(fraction))
         chosen = chosen.select(*(exp.alias_(value, name) for name, value in values.items()))
         chosen = chosen.select(*(exp.alias_(self._key(key), f"k{place}") for place, key in enumerate(self.by)))

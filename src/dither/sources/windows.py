@@ -30,6 +30,7 @@ from dither.kernels.ordering import Runs, runs_of
 from dither.kernels.sums import exact_dot
 from dither.sources.engines.engine import column, double_literal
 from dither.sources.grid import Grid
+from dither.sources.people import PeopleTotals
 from dither.sources.predicates import literal
 from dither.sources.scans import LEFT_OUT, LIMB_BITS, PRODUCTS, Coded, Found, Part, largest, sampled, scan
 from dither.sources.selection import GROUP, VALUE, Key, Selection, counted, raw_value, thresholds
@@ -132,9 +133,20 @@ class SharedReading:
 
     def __init__(self) -> None:
         self._columns: list[EngineColumns] = []
+        self._people: PeopleTotals | None = None
 
     def __repr__(self) -> str:
         return "SharedReading(<private>)"
+
+    def people(self, selection: Selection) -> PeopleTotals:
+        """Everybody's totals, of which each question reads its own."""
+        self._people = self._people or PeopleTotals(selection)
+        return self._people
+
+    def close(self) -> None:
+        """Let go of what an engine keeps."""
+        if self._people is not None:
+            self._people.close()
 
     def add(self, columns: EngineColumns) -> None:
         """Read this column together with the others; all have the same filter and groups, and nobody owns rows."""

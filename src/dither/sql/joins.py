@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp
 from dither.errors import InvalidArgument, InvalidText
 from dither.sources.predicates import parsed
 from dither.sources.schema import Schema
-from dither.sources.views import Joined, joined_view, linked_by
+from dither.sources.views import Joined, is_named, joined_view, linked_by
 from dither.sql.calls import RESERVED
 from dither.sql.tokens import Word, Words
 
@@ -180,14 +180,14 @@ class Tables:
         if not isinstance(node, exp.Column) or node.args.get("db") or not isinstance(node.this, exp.Identifier):
             return None
         table = node.args.get("table")
-        names = [name for name in self.named if table is None or _is(table, name)]
+        names = [name for name in self.named if table is None or is_named(table, name)]
         matches = [match for name in names for match in (self._named(node.this, name),) if match is not None]
         return matches[0] if len(matches) == 1 else None
 
     def _named(self, column: exp.Identifier, name: str) -> tuple[str, str, str] | None:
         table = self.schema.tables[self.named[name]]
         keys = (*((table.key,) if table.key is not None else ()), *table.links)
-        key = next((item for item in keys if _is(column, item)), None)
+        key = next((item for item in keys if is_named(column, item)), None)
         return None if key is None else (name, self.named[name], key)
 
     def _keys(self, joined: str) -> str:
@@ -205,8 +205,3 @@ def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
-
-
-def _is(identifier: exp.Identifier, name: str) -> bool:
-    given = str(identifier.this)
-    return given == name or (not identifier.quoted and given.lower() == name.lower())

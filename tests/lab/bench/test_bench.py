@@ -17,9 +17,9 @@ import dither_lab.bench.pool
 from dither.errors import InvalidArgument
 from dither.interfaces.cli.main import main
 from dither_lab.bench import peers as peers_module
-from dither_lab.bench.areas import AREAS, area_of
+from dither_lab.bench.areas import AREAS, area_of, people
 from dither_lab.bench.compare import compare, comparison_of
-from dither_lab.bench.design import Area, Asked, Comparison, Data, MeasuringEffort, Way
+from dither_lab.bench.design import Area, Asked, Comparison, Data, DataMissing, MeasuringEffort, Way
 from dither_lab.bench.explanations import EXPLANATIONS, UNEXPLAINED, why
 from dither_lab.bench.intervals import Figure, figure, growth, ratio
 from dither_lab.bench.page import page
@@ -235,6 +235,28 @@ def test_a_package_that_does_not_start_is_reported(tmp_path):
     assert ensure(Peer("Nobody", "nobody", "nobody", "none"), tmp_path).reason.startswith("does not start")
 
 
+def test_data_that_cannot_be_had_are_a_reason(fake):
+    """Rows say why nothing was measured; other comparisons go on."""
+
+    def nowhere(index, folder):
+        raise DataMissing("the generator: no such package")
+
+    rows = measure_area("fake", [comparison(data=Data("gone", nowhere)), comparison("rest")], fake, lambda text: None)
+    gone = [row for row in rows if "rest" not in row.key]
+    assert {row.verdict for row in gone} == {NOT_MEASURED}
+    assert all("the generator: no such package" in row.why for row in gone)
+    assert any(row.verdict != NOT_MEASURED for row in rows)
+
+
+def test_errors_of_statements_are_by_cell():
+    """The largest of the groups of a size, in percent."""
+    data = {"Q truth": np.array([[100.0, 10.0], [5.0, 1.0]]), "Q rows": np.array([2_000_000, 40])}
+    answer = [101.0, 10.0, 4.0, 1.0]
+    assert people.largest_error(answer, data, name="Q", above=1_000_000) == pytest.approx(1.0)
+    assert people.largest_error(answer, data, name="Q", below=1_000) == pytest.approx(20.0)
+    assert people.largest_error(answer, data, name="Q") == pytest.approx(20.0)
+
+
 def test_a_quick_run_installs_nothing_that_takes_minutes(tmp_path):
     """It says so instead."""
     standing = ensure(Peer("Heavy", "heavy", "heavy", "none", heavy=True), tmp_path, quick=True)
@@ -278,9 +300,9 @@ def test_unknown_areas_are_refused():
     """With the names that there are."""
     result = CliRunner().invoke(main, ["bench", "everything"])
     assert result.exit_code != 0
-    assert "noise, quantiles, arrays, tables, graphs, models, composition, server or all" in str(result.output) + str(
-        result.exception
-    )
+    assert "noise, quantiles, arrays, tables, people, graphs, models, composition, server or all" in str(
+        result.output
+    ) + str(result.exception)
     with pytest.raises(InvalidArgument):
         area_of("everything")
 

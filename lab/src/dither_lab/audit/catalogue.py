@@ -13,6 +13,7 @@ from dither_lab.audit.drawn_intervals import drawn_interval_checks
 from dither_lab.audit.laws.registry import registered
 from dither_lab.audit.laws.tails import registered_tails
 from dither_lab.audit.laws_and_losses import law_checks, loss_checks
+from dither_lab.audit.linked_people import linked_people_checks
 from dither_lab.audit.nested_quantiles import nested_quantile_checks
 from dither_lab.audit.procedure_checks import procedure_checks
 from dither_lab.audit.public_api import public_api_checks
@@ -86,6 +87,7 @@ def catalogue() -> dict[str, Check]:
         *procedure_checks(),
         *trace_checks(),
         *record_checks(),
+        *linked_people_checks(),
     ):
         if check.key in results:
             raise RuntimeError(f"two checks have the name {check.key!r}")
@@ -130,7 +132,7 @@ def shipped() -> set[str]:
     face = set(dither.__all__) - {name for names in PUBLIC_ONLY.values() for name in names}
     blocks = {f"{name} of blocks" for name in AGGREGATORS} | {f"{name} blocks" for name in SAMPLINGS}
     sessions = {"filtered rows", "grouped rows", "several rows a person", "order of events", "public decisions", "sql"}
-    sessions |= {"records of sources"}
+    sessions |= {"records of sources", "linked tables"}
     return face | set(MECHANISMS) | set(NOISES) | blocks | sessions
 
 

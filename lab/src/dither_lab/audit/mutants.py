@@ -39,6 +39,7 @@ from dither_lab.audit.exhaustive import axioms, privacy, sensitivities
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.registry import IndependentLaw, Mutant, registered
 from dither_lab.audit.laws_and_losses import LAWS, SCALE, batch_delta
+from dither_lab.audit.linked_people import in_linked_people
 from dither_lab.audit.nested_quantiles import segment_losses
 from dither_lab.audit.own_functions import in_claims
 from dither_lab.audit.pairs import worst_pairs
@@ -69,6 +70,7 @@ def mutants() -> Iterator[Check]:
     yield from _misstated_laws()
     yield from _in_sessions()
     yield from in_records()
+    yield from in_linked_people()
     yield from in_claims()
     yield from in_points()
     yield from in_procedures()

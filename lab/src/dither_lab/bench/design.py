@@ -37,6 +37,10 @@ class Way:
         return self.label or self.who
 
 
+class DataMissing(Exception):
+    """The data of a comparison can't be had here; the reason stands in its rows."""
+
+
 @dataclass(frozen=True)
 class Data:
     """Datasets by number; ``source`` says whether they are real, generated, or stand in for real ones."""

@@ -69,6 +69,11 @@ EXPLANATIONS: dict[str, str] = {
     "tables/*/time/DuckDB": (
         "Records are clamped, rounded to the grid and added up as whole numbers; plain aggregates add floats."
     ),
+    "people/*/time/DuckDB": (
+        "Whose a row is takes a join that Q1 and Q6 do without; totals of every customer in every group are added up "
+        "as whole numbers, in halves of either sign, before a limit is drawn and totals within it are summed. Plain "
+        "statements add up once, and push their filters into the files."
+    ),
     "graphs/ladder/even/*": (
         "All degrees are alike and the largest common neighbourhood is tiny, so that no degree rules anything out and "
         "all paths of two steps must be walked, twice as many as a count of triangles looks at."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dither_lab.bench.design import Comparison, Data, Dataset, Way
+from dither_lab.bench.design import Comparison, Data, DataMissing, Dataset, Way
 from dither_lab.bench.intervals import Floats
 from dither_lab.bench.peers import Standing
 from dither_lab.bench.pool import BenchWorker, Pool, WorkerFailed
@@ -95,7 +95,11 @@ def measure(
     area: str, comparison: Comparison, standings: dict[str, Standing], pool: Pool, stock: Stock
 ) -> list[Sample]:
     """A sample of every way, ours first."""
-    datasets = stock.take(comparison.data)
+    try:
+        datasets = stock.take(comparison.data)
+    except DataMissing as missing:
+        ways = (comparison.ours, *comparison.others)
+        return [Sample(way, version=standings[way.who].version, reason=str(missing)) for way in ways]
     files = [str(path) for _, path in datasets]
     samples = []
     running: list[tuple[Sample, BenchWorker, str]] = []

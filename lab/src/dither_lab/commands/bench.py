@@ -52,11 +52,11 @@ def bench(
     record: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure AREA (noise, quantiles, arrays, tables, graphs, models, composition, server, all) beside other libraries.
+    """Measure AREA (noise, quantiles, arrays, tables, people, graphs, models, composition, server, all).
 
-    Peers are installed into environments of their own; one that cannot be installed is reported in its rows.  Every row
-    has ours, the peer's and their ratio with an interval.  DITHER_DATA names the folder of the real data; without it
-    generated data stand in and rows say so.
+    Other libraries are measured beside dither.  They are installed into environments of their own; one that cannot be
+    installed is reported in its rows.  Every row has ours, the peer's and their ratio with an interval.  DITHER_DATA
+    names the folder of the real data; without it generated data stand in and rows say so.
 
     \b
     dither bench quantiles --quick

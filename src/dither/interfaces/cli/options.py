@@ -294,3 +294,14 @@ def noise_option(command: Callable[P, R]) -> Callable[P, R]:
         show_default=True,
         help='"auto", or a law of noise by name, such as laplace, gaussian or power_law.',
     )(command)
+
+
+def rows_per_unit_of(text: str) -> int | str:
+    """A number of rows, or "private"."""
+    from dither.privacy import PRIVATE
+
+    if text == PRIVATE:
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidArgument("rows_per_unit", text, "must be a whole number of at least 1, or private")
+    return int(text)

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dither.errors import InvalidArgument
-from dither.interfaces.cli.options import RegisterFlags, column_option, layout_of, layout_options, refuse
+from dither.interfaces.cli.options import (
+    RegisterFlags,
+    column_option,
+    layout_of,
+    layout_options,
+    refuse,
+    rows_per_unit_of,
+)
 from dither.interfaces.cli.output import number
 from dither.interfaces.cli.register_tables import register_tables
 
@@ -450,17 +457,6 @@ def _ask_column(draft: Draft, name: str, stored_type: str) -> None:
         upper = click.prompt("  upper bound", type=str)
         payload = f"{chosen}:{lower.strip()}:{upper.strip()}"
         draft.columns[name] = column_type(payload, f"{name}={payload}")
-
-
-def rows_per_unit_of(text: str) -> int | str:
-    """A number of rows, or "private"."""
-    from dither.privacy import PRIVATE
-
-    if text == PRIVATE:
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise InvalidArgument("rows_per_unit", text, "must be a whole number of at least 1, or private")
-    return int(text)
 
 
 def _ask_unit(draft: Draft) -> None:

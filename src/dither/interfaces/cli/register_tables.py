@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dither.errors import InvalidArgument, suggested
-from dither.interfaces.cli.options import RegisterFlags, layout_of, refuse
+from dither.interfaces.cli.options import RegisterFlags, layout_of, refuse, rows_per_unit_of
 from dither.interfaces.cli.output import number
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _text(
     flags: RegisterFlags,
     template: Mapping[str, list[str]],
 ) -> str:
-    from dither.interfaces.cli.register import WHY, rows_per_unit_of, wrapped
+    from dither.interfaces.cli.register import WHY, wrapped
     from dither.sources.schema_file import VERSION, written, written_key
 
     person, limit = flags["person"], rows_per_unit_of(flags["rows_per_unit"] or "1")

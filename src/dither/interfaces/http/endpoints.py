@@ -177,6 +177,12 @@ def _full(curator: Curator, dataset: Dataset, token: Token) -> dict[str, Payload
         names = wire.served_of("graph" if schema.weight is None else "weighted graph")
     else:
         payload |= {"unit": schema.unit, "rows_per_unit": schema.rows_per_unit, "version": schema.version}
+        if schema.tables:
+            payload["person"] = schema.person
+            payload["tables"] = {
+                name: {"key": table.key, "links": dict(table.links), "public": table.public}
+                for name, table in schema.tables.items()
+            }
         payload["columns"] = {name: declared.to_dict() for name, declared in schema.columns.items()}
         payload["priors"] = {name: dict(prior) for name, prior in schema.priors.items()}
         names = wire.served_of(*wire.OF_TABLES)

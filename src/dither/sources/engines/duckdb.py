@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+_KEPT = itertools.count()
+"""Numbers of tables that are kept: no two statements have the same."""
 _WHOLE = {
     "TINYINT",
     "SMALLINT",
@@ -338,6 +341,15 @@ class DuckDB(Engine):
             if table in tables:
                 lines = text_columns(self._file, self._layout, places, len(self._stored_types), share)
                 self._connection.register(table, lines)
+
+    def kept(self, query: exp.Select) -> exp.Expr:
+        name = f"dither_kept_{next(_KEPT)}"
+        made = f"CREATE TEMP TABLE {name} AS {self.sql(query)}"
+        guarded(self._called, lambda: self._opened(query).execute(made))
+        return exp.to_table(name)
+
+    def forget(self, table: exp.Expr) -> None:
+        guarded(self._called, lambda: self._connection.execute(f"DROP TABLE {self.sql(table)}"))
 
     def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: self._opened(query).execute(self.sql(query)).fetchall())

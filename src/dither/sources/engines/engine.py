@@ -171,6 +171,13 @@ class Engine(ABC):
         """Within it all queries see the same rows, or reading fails."""
         yield
 
+    def kept(self, query: exp.Select) -> exp.Expr:
+        """The result of a query, as a table of later queries until ``forget``; unless it is kept, computed by each."""
+        return query.subquery("kept")
+
+    def forget(self, table: exp.Expr) -> None:  # noqa: B027  (most engines keep nothing)
+        """Let go of a table that was kept."""
+
     def close(self) -> None:  # noqa: B027  (most engines have nothing to close)
         """Let go of connections."""
 

@@ -13,7 +13,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,15 +114,58 @@ class ViewEngine(Engine):
     # --- what stands behind FROM ----------------------------------------------------------------------------
 
     def _filled(self, query: exp.Select) -> exp.Select:
-        """A query with the join in the place of the view's name."""
+        """A query with the join in the place of the view's name, and filters of single tables inside of it."""
+        if not any(item.name in (VIEW, PART_OF_VIEW) for item in query.find_all(exp.Table)):
+            return query  # (about what was kept)
+        query = query.copy()
+        filters = {id(select): self._taken(select) for select in query.find_all(exp.Select) if _reads_view(select)}
         names = {item.name for item in query.find_all(exp.Column)}
+        for table in [item for item in query.find_all(exp.Table) if item.name in (VIEW, PART_OF_VIEW)]:
+            joined = self._joined(names, self._fraction if table.name == PART_OF_VIEW else None)
+            select = table.find_ancestor(exp.Select)
+            for instance, condition in filters.get(id(select), ()):
+                self._filter(joined, instance, condition)
+            table.replace(joined.subquery("source"))
+        return query
 
-        def replaced(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Table) and node.name in (VIEW, PART_OF_VIEW):
-                return self._joined(names, self._fraction if node.name == PART_OF_VIEW else None).subquery("source")
-            return node
+    def _taken(self, select: exp.Select) -> list[tuple[Instance, exp.Expr]]:
+        """The conditions of a query that are about columns of one table each, taken out of it.
 
-        return cast("exp.Select", query.transform(replaced))
+        An inner join of the rows that satisfy them has the rows that satisfy them, and is shorter.
+        """
+        where = select.args.get("where")
+        if where is None or not self._schema.tables:
+            return []
+        taken, kept = [], []
+        for condition in _conjuncts(where.this):
+            instances = {self._instance_of(item.name) for item in condition.find_all(exp.Column)}
+            only = instances.pop() if len(instances) == 1 else None
+            if only is None:
+                kept.append(condition)
+            else:
+                taken.append((only, condition))
+        select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+        return taken
+
+    def _instance_of(self, name: str) -> Instance | None:
+        """The table that a column of the view is one of; None for people, states and what is computed."""
+        if not (name.startswith("v") and name[1:].isdigit()):
+            return None
+        named = self._view.columns.get(list(self._schema.columns)[int(name[1:])])
+        return None if named is None else next(item for item in self._view.instances if item.name == named[0])
+
+    def _filter(self, joined: exp.Select, instance: Instance, condition: exp.Expr) -> None:
+        """Leave rows of one table out of a join, in the query that cleans it."""
+        alias, declared = f"t{self._view.instances.index(instance)}", list(self._schema.columns)
+        rows = next(item for item in joined.find_all(exp.Subquery) if item.alias == alias).this
+        part = _JoinedTable(self, instance, alias)
+
+        def cleaned(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Column):
+                return node
+            return exp.Paren(this=part.raw(self._view.columns[declared[int(node.name[1:])]][1]))
+
+        rows.where(condition.transform(cleaned), copy=False)
 
     def _joined(self, names: set[str], fraction: float | None) -> exp.Select:
         view, declared = self._view, list(self._schema.columns)
@@ -215,6 +258,12 @@ class ViewEngine(Engine):
 
     def rows(self, query: exp.Select) -> list[Row]:
         return self._first.rows(self._filled(query))
+
+    def kept(self, query: exp.Select) -> exp.Expr:
+        return self._first.kept(self._filled(query))
+
+    def forget(self, table: exp.Expr) -> None:
+        self._first.forget(table)
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         return self._first.arrays(self._filled(query))
@@ -309,7 +358,11 @@ class _JoinedTable:
 
     def cleaned(self, name: str) -> exp.Expr:
         """A declared column as ``Selection.cleaned`` reads it."""
-        return self._named(f"c{self._place(name)}", self._selection(name).cleaned(name))
+        return self._named(f"c{self._place(name)}", self.raw(name))
+
+    def raw(self, name: str) -> exp.Expr:
+        """The same where no query has named it yet."""
+        return self._selection(name).cleaned(name)
 
     def state(self, name: str) -> exp.Expr:
         """What became of its entry."""
@@ -343,6 +396,23 @@ class _JoinedTable:
         named = [exp.alias_(value, name, quoted=True) for name, value in self._chosen.items()]
         listed = named or [exp.alias_(literal(1), "one")]
         return exp.select(*listed).from_(self.engine.table(fraction)).subquery(self.alias)
+
+
+def _reads_view(select: exp.Select) -> bool:
+    """Whether a query is about the view itself, and no query inside of it."""
+    source = select.args.get("from_") or select.args.get("from")
+    return source is not None and isinstance(source.this, exp.Table) and source.this.name in (VIEW, PART_OF_VIEW)
+
+
+def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that all must hold."""
+    if isinstance(tree, exp.Paren):
+        yield from _conjuncts(tree.this)
+    elif isinstance(tree, exp.And):
+        yield from _conjuncts(tree.this)
+        yield from _conjuncts(tree.expression)
+    else:
+        yield tree
 
 
 def key_of(engine: Engine, name: str) -> exp.Expr:

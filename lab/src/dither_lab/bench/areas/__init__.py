@@ -7,7 +7,7 @@ import importlib
 from dither.errors import InvalidArgument
 from dither_lab.bench.design import Area
 
-AREAS = ("noise", "quantiles", "arrays", "tables", "graphs", "models", "composition", "server")
+AREAS = ("noise", "quantiles", "arrays", "tables", "people", "graphs", "models", "composition", "server")
 
 
 def area_of(name: str) -> Area:

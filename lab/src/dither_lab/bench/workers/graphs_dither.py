@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ RING = np.array([(k, (k + step) % 12) for k in range(12) for step in (1, 2)])
 """A small graph to compile on."""
 
 
-def _graph(data: dict[str, Any]) -> dt.Graph:
+def _graph(data: Mapping[str, np.ndarray]) -> dt.Graph:
     return dt.Graph(data["edges"], n=int(data["n"]), strict=True)
 
 
@@ -42,7 +43,7 @@ def _smooth_bound(graph: dt.Graph) -> Fraction:
     return bound
 
 
-def ladder(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def ladder(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The exact triangle ladder to the last rung that matters at beta = 1/20, renaming by degree included."""
     _smooth_bound(dt.Graph(RING, n=12))
     graph = _graph(data)
@@ -144,17 +145,28 @@ def people_triangles(options: Mapping[str, str], data: Mapping[str, np.ndarray])
             limits = tuple(2**j for j in range(1, (statistic.global_sensitivity - 1).bit_length() + 1))
             cut = tuple(-(-8 * limit // 7) for limit in limits)
             prepared = replace(prepared, limits=limits, scales=tuple(len(limits) * limit / epsilon for limit in limits))
-        known = dict(zip(limits, limited_triangles(ranked, cut), strict=True))
-        prepared = replace(prepared, shares=_Remembered(known))
+        prepared = replace(prepared, shares=_Remembered(_known(graph, limits, cut)))
     elif isinstance(prepared, DrawnLimitNoise):
-        known = dict(zip(prepared.limits, limited_triangles(ranked, prepared.limits), strict=True))
-        prepared = replace(prepared, shares=_Remembered(known))
+        prepared = replace(prepared, shares=_Remembered(_known(graph, prepared.limits, prepared.limits)))
     count = statistic.value(graph)
     unit = count if options.get("unit") == "count" else largest
     return lambda: abs(float(prepared.run(graph).number) - count) / unit
 
 
-def _weighted(data: dict[str, Any]) -> dt.Graph:
+_KNOWN: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
+"""Of one graph, which several datasets are: errors of them have intervals."""
+
+
+def _known(graph: dt.Graph, limits: Sequence[int], cut: Sequence[int]) -> dict[int, int]:
+    """The triangles under limits; ``cut``: what is computed for them."""
+    key = hashlib.sha256(graph.edges.tobytes()).digest(), tuple(cut)
+    if key not in _KNOWN:
+        _KNOWN.clear()
+        _KNOWN[key] = limited_triangles(graph.ranked, cut)
+    return dict(zip(limits, _KNOWN[key], strict=True))
+
+
+def _weighted(data: Mapping[str, np.ndarray]) -> dt.Graph:
     return dt.Graph(data["edges"], n=int(data["n"]), weights=data["weights"], cap=float(data["cap"]))
 
 
@@ -166,14 +178,14 @@ def _tree(graph: dt.Graph) -> float:
     return float(query.resolve(shape).ladder(graph).smooth(Fraction(1, 10)))
 
 
-def tree(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def tree(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The ladder of the spanning tree's cost to the last rung that matters at beta = 1/10, minimum cut included."""
     _tree(dt.Graph(RING, n=12, weights=np.arange(len(RING)) / len(RING), cap=1.0))
     graph = _weighted(data)
     return lambda: _tree(graph)
 
 
-def cut(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
+def cut(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], float]:
     """The least number of edges whose removal disconnects the graph."""
     first, second = (np.ascontiguousarray(ends, dtype=np.int64) for ends in data["edges"].T)
     return lambda: float(edge_connectivity(int(data["n"]), first, second))

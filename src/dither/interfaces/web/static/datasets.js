@@ -63,9 +63,7 @@ export function schemaView(dataset) {
       ? ["Vertices", formatted(dataset.vertices)]
       : ["Rows", typeof dataset.rows === "number" ? formatted(dataset.rows) : "private"],
     dataset.weighted ? ["Weights", `private, 0 to ${formatted(dataset.cap)}; the edges are public`] : null,
-    dataset.unit
-      ? ["One person", `named by ${dataset.unit}, at most ${dataset.rows_per_unit} rows of each are used`]
-      : null,
+    dataset.unit ? ["One person", `named by ${dataset.unit}; ${limitText(dataset)}`] : null,
     [
       "Answers",
       dataset.answer_seconds
@@ -84,6 +82,19 @@ export function schemaView(dataset) {
         facts.filter(Boolean).map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]),
       ),
     ),
+    dataset.tables
+      ? h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "Tables and links"),
+          h(
+            "p",
+            { class: "hint" },
+            "A row is part of the person that its keys lead to, link by link; rows that lead to nobody count nowhere.",
+          ),
+          tablesTable(dataset),
+        )
+      : null,
     dataset.columns
       ? h(
           "section",
@@ -100,7 +111,29 @@ function neighboursText(dataset) {
   if (dataset.neighbours === "node") return "hides any one vertex with all of its edges";
   if (dataset.kind === "graph")
     return dataset.weighted ? "hides any one edge’s weight" : "hides whether any one edge is there";
+  if (dataset.tables) return "hides any one person with all rows in all tables";
   return dataset.unit ? "hides all rows of any one person" : "hides any one row";
+}
+
+function limitText(dataset) {
+  if (dataset.rows_per_unit === "private")
+    return "how much of each counts is found by every answer, privately, and paid for by its loss";
+  return `at most ${dataset.rows_per_unit} rows of each are used`;
+}
+
+function tablesTable(dataset) {
+  return foldingTable(
+    "Tables and links",
+    ["table", "key", "refers to", "whose rows"],
+    Object.entries(dataset.tables).map(([name, table]) => [
+      name,
+      table.key ?? "–",
+      Object.entries(table.links)
+        .map(([column, target]) => `${column} → ${target}`)
+        .join(", ") || "–",
+      table.public ? "public" : name === dataset.person ? "one for each person" : "of the people that keys lead to",
+    ]),
+  );
 }
 
 function columnsTable(dataset) {

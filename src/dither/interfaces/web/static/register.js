@@ -183,8 +183,12 @@ function schemaForm({ files, complete }, named) {
   }
 
   const unit = select([], null, { name: "unit", "data-argument": "unit" });
-  const perPerson = decimal("1", "rows_per_unit", { name: "rows_per_unit", inputmode: "numeric" });
-  const perPersonField = field("Most rows of one person", perPerson, "More than these are sampled.");
+  const perPerson = decimal("1", "rows_per_unit", { name: "rows_per_unit" });
+  const perPersonField = field(
+    "Most rows of one person",
+    perPerson,
+    "More than these are sampled. Write private where every answer is to find a limit and pay for it.",
+  );
   const rows = decimal("", "rows", { name: "rows", inputmode: "numeric" });
   const vertices = decimal("", "vertices", { name: "vertices", inputmode: "numeric" });
   const ends = [select([], null, { name: "end-1", "data-argument": "ends" }), select([], null, { name: "end-2", "data-argument": "ends" })];

@@ -1,0 +1,164 @@
+"""People: statements over the linked tables of TPC-H, customers protected, beside the plain statements of DuckDB.
+
+No bounds and no limits are declared: how much one customer may contribute is found by private draws, paid for by the
+same epsilon.  Averages are left out: they follow from the sums and the count of the same statement at no further loss.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from dither_lab.bench.design import OURS, Area, Asked, Comparison, Data, DataMissing, MeasuringEffort, Way
+from dither_lab.bench.peers import Peer, clean_environment, default_home, ensure, last_line
+
+GENERATOR = Peer("tpchgen", "tpchgen-cli", "sysconfig", "generates tables")
+"""A program without a module of its own."""
+SCALE = {True: "0.1", False: "1"}
+CUSTOMER = "change all rows of one customer, in all tables"
+MILLION = 1_000_000
+ITEMS_OF_CUSTOMERS = "lineitem JOIN orders ON l_orderkey = o_orderkey JOIN customer ON o_custkey = c_custkey"
+REVENUE = "sum(l_extendedprice * (1 - l_discount)) AS revenue"
+STATEMENTS = {
+    "Q1": (
+        "SELECT l_returnflag, l_linestatus, sum(l_quantity) AS quantity, sum(l_extendedprice) AS base_price, "
+        "sum(l_extendedprice * (1 - l_discount)) AS discounted, "
+        "sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS charge, count(*) AS items "
+        "FROM lineitem WHERE l_shipdate <= '1998-09-02' GROUP BY l_returnflag, l_linestatus"
+    ),
+    "Q3": (
+        f"SELECT o_orderpriority, {REVENUE} FROM {ITEMS_OF_CUSTOMERS} "  # noqa: S608
+        "WHERE c_mktsegment = 'BUILDING' AND o_orderdate < '1995-03-15' AND l_shipdate > '1995-03-15' "
+        "GROUP BY o_orderpriority"
+    ),
+    "Q5": (
+        f"SELECT n_name, {REVENUE} FROM {ITEMS_OF_CUSTOMERS} "  # noqa: S608
+        "JOIN nation ON c_nationkey = n_nationkey JOIN region ON n_regionkey = r_regionkey "
+        "WHERE r_name = 'ASIA' AND o_orderdate >= '1994-01-01' AND o_orderdate < '1995-01-01' GROUP BY n_name"
+    ),
+    "Q6": (
+        "SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem "
+        "WHERE l_shipdate >= '1994-01-01' AND l_shipdate < '1995-01-01' "
+        "AND l_discount >= 0.05 AND l_discount <= 0.07 AND l_quantity < 24"
+    ),
+    "Q12": (
+        "SELECT l_shipmode, o_orderpriority, count(*) AS items "
+        "FROM lineitem JOIN orders ON l_orderkey = o_orderkey "
+        "WHERE l_shipmode IN ('MAIL', 'SHIP') AND l_commitdate < l_receiptdate AND l_shipdate < l_commitdate "
+        "AND l_receiptdate >= '1994-01-01' AND l_receiptdate < '1995-01-01' GROUP BY l_shipmode, o_orderpriority"
+    ),
+}
+"""Shaped like those of the benchmark, with groups that anybody may know."""
+KEYS = {"Q1": 2, "Q3": 1, "Q5": 1, "Q6": 0, "Q12": 2}
+"""How many of their columns are keys of groups."""
+TABLES = ("customer", "orders", "lineitem", "nation", "region")
+
+
+def tpch(scale: str, index: int, folder: Path) -> dict[str, str | np.ndarray]:
+    """The tables, and what plain statements say: of each the keys of its groups, their rows, and the numbers."""
+    known = folder / "plain.json"
+    if not known.exists():
+        _generate(scale, folder)
+        known.write_text(json.dumps({name: _plain(name, folder) for name in STATEMENTS}))
+    dataset: dict[str, str | np.ndarray] = {"folder": str(folder)}
+    for name, parts in json.loads(known.read_text()).items():
+        dataset |= {f"{name} {part}": np.array(values) for part, values in parts.items()}
+    return dataset
+
+
+def _generate(scale: str, folder: Path) -> None:
+    standing = ensure(GENERATOR, default_home())
+    if standing.python is None:
+        raise DataMissing(f"the generator of TPC-H: {standing.reason}")
+    program = standing.python.parent / GENERATOR.package
+    for table in TABLES:
+        done = subprocess.run(
+            [str(program), "parquet", "--scale-factor", scale, "--tables", table, "--output-dir", str(folder)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=clean_environment(),
+        )
+        if done.returncode != 0:
+            raise DataMissing(f"the generator of TPC-H: {last_line(done.stderr)}")
+
+
+def _plain(name: str, folder: Path) -> dict[str, list[str] | list[int] | list[list[float]]]:
+    import duckdb  # noqa: PLC0415  (only where data are made)
+
+    keys, statement = KEYS[name], STATEMENTS[name]
+    with duckdb.connect() as connection:
+        for table in TABLES:
+            connection.read_parquet(str(folder / f"{table}.parquet")).create_view(table)
+        rows = connection.sql(statement).fetchall()
+        counted = connection.sql(statement.replace("SELECT ", "SELECT count(*) AS n, ", 1)).fetchall()
+    sizes = {tuple(row[1 : 1 + keys]): row[0] for row in counted}
+    return {
+        "groups": ["|".join(map(str, row[:keys])) for row in rows],
+        "rows": [sizes[tuple(row[:keys])] for row in rows],
+        "truth": [[float(number) for number in row[keys:]] for row in rows],
+    }
+
+
+def largest_error(
+    answer: list[float], data: Mapping[str, np.ndarray], *, name: str, above: int = 0, below: int = 1 << 62
+) -> float:
+    """The largest relative error, in percent, of the cells of groups of such sizes."""
+    truth, rows = np.asarray(data[f"{name} truth"]), np.asarray(data[f"{name} rows"])
+    errors = np.abs(np.asarray(answer).reshape(truth.shape) - truth) / np.abs(truth)
+    return 100.0 * float(errors[(rows > above) & (rows <= below)].max())
+
+
+def comparisons(quick: bool) -> list[Comparison]:
+    """Of every statement the error by cell, and the time."""
+    scale = SCALE[quick]
+    large = MILLION if scale == "1" else MILLION // 10
+    listed: list[Comparison] = []
+    # The same tables ten times: errors have intervals.
+    data = Data(f"TPC-H {scale}", partial(tpch, scale), 10, f"TPC-H at scale {scale}, by tpchgen-cli")
+    for name, statement in STATEMENTS.items():
+        options = {"name": name, "statement": statement, "epsilon": 1.0}
+        ours = Way(OURS, "statement", "private limits, no bounds", options)
+        plain = Way("DuckDB", "statement", options=options, note="exact, not private")
+        both = Comparison(
+            name=name,
+            what=f"{name}-shaped statement over the tables of TPC-H at scale {scale}",
+            data=data,
+            ours=ours,
+            guarantee="epsilon 1 for the statement",
+            neighbours=CUSTOMER,
+            unit="%",
+            centre="median",
+        )
+        classes: list[tuple[str, int, int, float | None]] = [("all groups", 0, 1 << 62, None)]
+        if name == "Q1":
+            classes = [
+                (f"groups above {large:,} rows", large, 1 << 62, 2.0),
+                ("the smallest group", 0, large // 4, 15.0),
+            ]
+        for title, above, below, limit in classes:
+            listed.append(
+                replace(
+                    both,
+                    name=f"{name}/{title}",
+                    what=f"largest relative error of a cell, {title}: {both.what}",
+                    measures=("error",),
+                    score=partial(largest_error, name=name, above=above, below=below),
+                    quantity="relative error",
+                    effort=MeasuringEffort(10, 1, 0.0),
+                    asked=() if limit is None else (Asked("error", limit, of="ours"),),
+                )
+            )
+        rounds = MeasuringEffort(5 if quick else 7, 1, 0.0)
+        listed.append(replace(both, name=f"{name} time", others=(plain,), effort=rounds, asked=(Asked("time", 3.0),)))
+    # What was promised is about the full size.
+    return [replace(item, asked=()) for item in listed] if quick else listed
+
+
+AREA = Area("people", "People", comparisons)

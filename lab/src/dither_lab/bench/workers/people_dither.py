@@ -1,0 +1,94 @@
+"""Statements over linked tables through a session: customers protected, no bounds and no limits declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypedDict
+
+import numpy as np
+
+import dither as dt
+
+
+class PrivateStatementOptions(TypedDict):
+    """What is asked."""
+
+    name: str
+    statement: str
+    epsilon: float
+
+
+NATIONS = [
+    *("ALGERIA", "ARGENTINA", "BRAZIL", "CANADA", "CHINA", "EGYPT", "ETHIOPIA", "FRANCE", "GERMANY", "INDIA"),
+    *("INDONESIA", "IRAN", "IRAQ", "JAPAN", "JORDAN", "KENYA", "MOROCCO", "MOZAMBIQUE", "PERU", "ROMANIA", "RUSSIA"),
+    *("SAUDI ARABIA", "UNITED KINGDOM", "UNITED STATES", "VIETNAM"),
+]
+REGIONS = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"]
+SEGMENTS = ["AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"]
+PRIORITIES = ["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"]
+MODES = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"]
+
+
+def _tables(folder: str) -> dict[str, dt.LinkedTable]:
+    def day() -> dt.Date:
+        return dt.Date("1992-01-01", "1998-12-31")
+
+    def number() -> dt.Real:
+        return dt.Real(None, None)
+
+    return {
+        "customer": dt.LinkedTable(
+            f"{folder}/customer.parquet",
+            {"c_mktsegment": dt.Category(SEGMENTS)},
+            key="c_custkey",
+            links={"c_nationkey": "nation"},
+        ),
+        "orders": dt.LinkedTable(
+            f"{folder}/orders.parquet",
+            {"o_orderdate": day(), "o_orderpriority": dt.Category(PRIORITIES)},
+            key="o_orderkey",
+            links={"o_custkey": "customer"},
+        ),
+        "lineitem": dt.LinkedTable(
+            f"{folder}/lineitem.parquet",
+            {
+                **{f"l_{name}": number() for name in ("quantity", "extendedprice", "discount", "tax")},
+                **{f"l_{name}date": day() for name in ("ship", "commit", "receipt")},
+                "l_returnflag": dt.Category(["A", "N", "R"]),
+                "l_linestatus": dt.Category(["F", "O"]),
+                "l_shipmode": dt.Category(MODES),
+            },
+            links={"l_orderkey": "orders"},
+        ),
+        "nation": dt.LinkedTable(
+            f"{folder}/nation.parquet",
+            {"n_name": dt.Category(NATIONS)},
+            key="n_nationkey",
+            links={"n_regionkey": "region"},
+            public=True,
+        ),
+        "region": dt.LinkedTable(
+            f"{folder}/region.parquet", {"r_name": dt.Category(REGIONS)}, key="r_regionkey", public=True
+        ),
+    }
+
+
+def statement(options: PrivateStatementOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float] | None]:
+    """All cells of the groups that are there, group by group; None if one of them is refused."""
+    budget = dt.Budget(1e6)
+    schema = dt.Schema.linked(_tables(str(data["folder"])), person="customer", rows_per_unit="private", budget=budget)
+    session, groups = dt.open(schema), np.atleast_1d(data[f"{options['name']} groups"])
+
+    def work() -> list[float] | None:
+        answered = session.sql(options["statement"], epsilon=options["epsilon"], again=True)
+        releases = [answered] if isinstance(answered, dt.Release) else list(answered)
+        cells: dict[str, list[float]] = {str(group): [] for group in groups}
+        for release in releases:
+            own = cells.get("|".join(map(str, (release.group or {}).values())))
+            if own is not None and release.refused:
+                return None
+            if own is not None:
+                own.append(float(release.value))
+        return [number for own in cells.values() for number in own]
+
+    return work
