@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import dither as dt
+from conftest import answered
 from dither.errors import InvalidArgument
 from dither.privacy import Loss
 from dither.procedures.block_fits import RegressionRecords, block_fits
@@ -25,11 +26,11 @@ def plane(n, features, seed=1, noise=0.3):
 def test_five_features_work_from_five_thousand_records_on():
     """With intervals and without; blocks then have two to three records a coefficient."""
     X, y, true = plane(5_000, 5)
-    plain = dt.regression(X, y, epsilon=1.0, confidence=None)
+    plain = answered(dt.regression, X, y, epsilon=1.0, confidence=None)
     assert plain.mechanism == "joint_medians"
     assert plain.loss == Loss(1.0)
     assert np.abs(np.array(plain.value) - true).mean() < 0.1
-    with_intervals = dt.regression(X, y, epsilon=1.0)
+    with_intervals = answered(dt.regression, X, y, epsilon=1.0)
     assert len(with_intervals.interval) == 6
     with pytest.raises(InvalidArgument, match="at least"):
         dt.regression(X[:3_000], y[:3_000], epsilon=1.0, confidence=None)
@@ -67,7 +68,7 @@ def test_fits_that_all_agree_are_found_with_many_features():
     """Records without noise: to as many digits as the widening leaves."""
     X, y, true = plane(20_000, 4, noise=0.0)
     for confidence in (None, 0.95):
-        release = dt.regression(X, y, epsilon=2.0, confidence=confidence)
+        release = answered(dt.regression, X, y, epsilon=2.0, confidence=confidence)
         assert release.value == pytest.approx(true, rel=0.01)
 
 
@@ -107,5 +108,5 @@ def test_gross_outliers_in_a_minority_of_the_records_do_little_harm():
     """5% of the records far away, five features."""
     X, y, true = plane(30_000, 5)
     X[::20], y[::20] = 50.0, -1e4
-    release = dt.regression(X, y, epsilon=1.0, confidence=None)
+    release = answered(dt.regression, X, y, epsilon=1.0, confidence=None)
     assert np.abs(np.array(release.value) - true).mean() < 0.05
