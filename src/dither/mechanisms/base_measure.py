@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.sources.grid import Grid
 
@@ -53,9 +54,26 @@ class RoundNumbers:
         before = -((1 - 2 * point) * under // over) - self.first
         return 0 if before < 0 else min(before, self.count)
 
+    def before_each(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for each of these points."""
+        over, under = self.ratio
+        farthest = 2 * int(np.abs(points).max(initial=0)) + 1
+        if max(over, farthest * under) >= _SMALL:
+            return np.array([self.before(point) for point in points.tolist()], dtype=np.int64)
+        before = -((1 - 2 * points) * under // over) - self.first
+        return np.minimum(np.maximum(before, 0), self.count)
+
     def point(self, index: int) -> int:
         """The grid point of one of them, by its number from 0 on."""
-        return math.floor((self.first + index) * self.spacing + Fraction(1, 2))
+        over, under = self.ratio
+        return ((self.first + index) * over + under) // (2 * under)
+
+    def points(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for each of these numbers."""
+        over, under = self.ratio
+        if (max(abs(self.first), abs(self.first + self.count)) + 1) * over + 2 * under >= _SMALL:
+            return np.array([self.point(index) for index in indices.tolist()], dtype=np.int64)
+        return ((self.first + indices) * over + under) // (2 * under)
 
 
 @dataclass(frozen=True)
@@ -102,13 +120,6 @@ class Measure:
         """The weight of all points."""
         return self._cumulated[-1] + sum(numbers.count * numbers.weight for numbers in self.round_numbers)
 
-    @functools.cached_property
-    def _fits_64_bits(self) -> bool:
-        """Whether sums over a segment and its round numbers can be computed in 64 bits."""
-        farthest = 2 * max(abs(self.edges[0]), abs(self.edges[-1])) + 1
-        ratios = [item.ratio for item in self.round_numbers]
-        return self.total < _SMALL and all(max(over, farthest * under) < _SMALL for over, under in ratios)
-
     def _plain_below(self, point: int) -> int:
         segment = min(bisect_right(self.edges, point) - 1, len(self.weights) - 1)
         return self._cumulated[segment] + (point - self.edges[segment]) * self.weights[segment]
@@ -124,14 +135,12 @@ class Measure:
         first, weight = self.edges[0], self.weights[0]
         if not self.round_numbers:
             return [(point - first) * weight for point in points]
-        if not self._fits_64_bits:
+        if max(self.total, abs(self.edges[0]), abs(self.edges[-1])) >= _SMALL:
             return [self.below(point) for point in points]
         places = np.fromiter(points, dtype=np.int64, count=len(points))
         below = (places - first) * weight
         for item in self.round_numbers:
-            over, under = item.ratio
-            before = -((1 - 2 * places) * under // over) - item.first
-            below += np.minimum(np.maximum(before, 0), item.count) * item.weight
+            below += item.before_each(places) * item.weight
         result: list[int] = below.tolist()
         return result
 

@@ -214,14 +214,15 @@ def _runs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Floats]:
     """The round numbers in cells of the grid, few of them one by one, many as if they were spread evenly: in which
     cell they are, from where to where, and the logarithm of their weight."""
-    runs = []
-    for cell, (start, stop) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
-        before, after = numbers.before(start), numbers.before(stop + 1)
-        length = 1 if after - before <= _LISTED else after - before
-        runs += [(cell, index, index + length - 1) for index in range(before, after, length)]
-    cells, starts, stops = (np.array([run[part] for run in runs], dtype=np.int64) for part in range(3))
-    places = [np.array([numbers.point(int(index)) for index in each], dtype=np.int64) for each in (starts, stops)]
-    return cells, places[0], places[1], np.log(numbers.weight * (stops - starts + 1.0))
+    before = numbers.before_each(first)
+    held = numbers.before_each(last + 1) - before
+    is_listed = held <= _LISTED
+    runs = np.where(is_listed, held, 1)
+    cells = np.repeat(np.arange(len(first)), runs)
+    starts = before[cells] + np.arange(len(cells)) - np.repeat(np.cumsum(runs) - runs, runs)
+    stops = starts + np.where(is_listed, 1, held)[cells] - 1
+    weights = np.log(numbers.weight * (stops - starts + 1.0))
+    return cells, numbers.points(starts), numbers.points(stops), weights
 
 
 def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
