@@ -1,6 +1,7 @@
 """The command line: answers, JSON, pictures and errors of one line."""
 
 import contextlib
+import datetime
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import dither as dt
 from dither.interfaces.cli.main import main
 from dither.interfaces.cli.output import show
 from dither.release import Release
+from dither.sources.schema_file import read_schema
 
 DITHER = str(Path(sys.executable).parent / "dither")
 
@@ -338,3 +340,35 @@ def test_an_unknown_column_of_a_text_file_has_no_suggestion(tmp_path):
     assert done.returncode == 2
     assert "mary-smith" not in done.stdout + done.stderr
     assert "91000" not in done.stdout + done.stderr
+
+
+def test_a_codebook_declares_columns(tmp_path):
+    """Types, bounds, steps and values from a public file; flags come before it, and its mistakes are named by line."""
+    (tmp_path / "x.csv").write_text("pay,age,cut,day,note\n10,30,a:b,2024-01-02,x\n")
+    book = tmp_path / "book.csv"
+    book.write_text(
+        "name,type,lower,upper,step,values,label\n"
+        "pay,,0,600000,,,Yearly pay\nage,integer,0,120,,,\ncut,,,,,a:b | c,\n"
+        "day,date,2024-01-01,2024-12-31,,,\nnote,,,,,,Free text\n"
+    )
+    words = ("register", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.toml"), "--codebook", str(book))
+    done = run(*words, "--column", "pay=real:0:9", "--epsilon", "1")
+    assert done.returncode == 0, done.stderr
+    drafted = read_schema((tmp_path / "x.toml").read_text(), "x.toml")
+    assert {name: declared.to_dict() for name, declared in drafted.columns.items()} == {
+        "pay": {"type": "real", "bounds": [0, 9]},
+        "age": {"type": "integer", "bounds": [0, 120]},
+        "cut": {"type": "category", "values": ["a:b", "c"]},
+        "day": {"type": "date", "bounds": [datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)]},
+    }
+    for line, message in (
+        ("nobody,real,0,9", "must name each column of the source once (book.csv, line 2)"),
+        ("pay,real,9", "pay=real:9 (book.csv, line 2)"),
+        ("pay,real,9,0", "bounds"),
+        ("pay,number,0,9", "pay=number:0:9 (book.csv, line 2)"),
+    ):
+        book.write_text(f"name,type,lower,upper\n{line}\n")
+        done = run(*words, "--force", "--epsilon", "1")
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    book.write_bytes(b"name\n\xff\n")
+    assert "must be a CSV file that can be read" in run(*words, "--force").stderr

@@ -177,6 +177,7 @@ class RegisterFlags(LayoutOptions):
     keys: tuple[str, ...]
     links: tuple[str, ...]
     public: tuple[str, ...]
+    codebook: Path | None
 
 
 def refuse(

@@ -6,6 +6,7 @@ the owner declares to be public.
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
 import os
@@ -124,6 +125,12 @@ class Draft:
 @click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The schema file to write (.toml).")
 @column_option
+@click.option(
+    "--codebook",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    help="A public CSV file that declares columns: name, type, lower, upper, step, values (with | between them).",
+)
 @layout_options
 @click.option("--nulls", multiple=True, metavar="NAME=POLICY", help="lower, upper, drop or a value; repeatable.")
 @click.option(
@@ -186,6 +193,7 @@ def register(
 
     _check_place(out, force)
     if len(data) > 1 or len(tables) > 1:
+        refuse(flags, ("codebook",), "is for one table: declare columns of several with --column TABLE.NAME=TYPE")
         linked = _tables(data, tables, out)
         templates = {stored: _template(stored) for stored in STORED_TYPES}
         text = register_tables(linked, out, name=name, engine=engine, as_json=as_json, flags=flags, template=templates)
@@ -293,6 +301,8 @@ def usual_format(written: Mapping[str, str], type_name: str) -> str | None:
 
 def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     nulls = dict(_named(spec, draft.stored_types, "nulls", "must be written NAME=lower") for spec in flags["nulls"])
+    if flags["codebook"] is not None:
+        draft.columns |= codebook_columns(flags["codebook"], draft.stored_types)
     draft.columns |= declared_columns(flags["columns"], draft.stored_types, nulls, flags["format_"])
     for name in nulls:
         raise InvalidArgument("nulls", name, "must be a column that is declared with --column")
@@ -319,6 +329,33 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
         from dither.privacy import Budget
 
         Budget(draft.epsilon, draft.delta or 0)
+
+
+def codebook_columns(file: Path, stored_types: Mapping[str, str]) -> dict[str, ColumnType]:
+    """The columns that a codebook declares; a line without bounds and values leaves its column undeclared."""
+    from dither.sources.types import TYPES
+
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            entries = list(csv.DictReader(lines))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InvalidArgument("codebook", str(file), "must be a CSV file that can be read, in UTF-8") from None
+    results: dict[str, ColumnType] = {}
+    for place, entry in enumerate(entries, 2):
+        given = {str(key).strip().lower(): str(text or "").strip() for key, text in entry.items()}
+        name, values = given.get("name", ""), [text.strip() for text in given.get("values", "").split("|") if text]
+        ends = [given[end] for end in ("lower", "upper", "step") if given.get(end)]
+        here = f"{file.name}, line {place}"
+        if not name or name in results or name not in stored_types:
+            raise InvalidArgument("codebook", name, f"must name each column of the source once ({here})")
+        if values and given.get("type", "") in ("", "category"):
+            results[name] = TYPES["category"](values)
+            continue
+        type_name = given.get("type", "") or _USUAL.get(stored_types[name], "real")
+        if ends or type_name in ("boolean", "category"):
+            payload = ":".join([type_name, *ends])
+            results[name] = column_type(payload, f"{name}={payload} ({here})")
+    return results
 
 
 def _prior(payload: str) -> dict[str, str | Decimal]:
