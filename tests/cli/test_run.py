@@ -235,7 +235,6 @@ def test_a_program_that_fails_on_made_up_rows_is_not_paid_for(shops, isolated):
 @pytest.mark.parametrize(
     "command",
     [
-        ["quote", "shops.csv", "median(x)", "--epsilon", "1"],
         ["run", "shops.csv", "programs.py:middle", "--bounds", "0", "1", "--epsilon", "1"],
         ["clusters", "shops.csv", "-k", "2", "--epsilon", "1", "--delta", "1e-6"],
     ],
@@ -246,4 +245,8 @@ def test_data_in_the_place_of_a_schema_are_refused_unread(shops, command):
     code, output = called(shops, *command)
     assert code == 2
     assert "dither register" in output
+    assert "mary" not in output
+    code, output = called(shops, "quote", "shops.csv", "median(x)", "--epsilon", "1")
+    assert code == 2
+    assert "rows is missing" in output
     assert "mary" not in output

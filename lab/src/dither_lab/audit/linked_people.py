@@ -14,37 +14,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias, TypeVar
 from unittest import mock
 
 from sqlglot import exp
 
 import dither as dt
-from dither.queries.people import CountOfPeople, DistinctPeople, PeopleMean, PeoplePlan
-from dither.session.plan import TablePlan
+from dither.queries.people import PeoplePlan
 from dither.session.session import Session
 from dither.session.statements import plan_for
 from dither.sources.engines.factory import engine_over
 from dither.sources.engines.views import ViewEngine
-from dither.sources.grid import BIT
-from dither.sources.people import PARTS, LimitedSum, PeopleGroup, PeopleRecords
 from dither.sources.predicates import literal
 from dither.sources.schema import Schema
-from dither.sources.selection import Selection
 from dither.sources.types import ColumnType
 from dither.sql.statement import parse_sql
-from dither.statistics.statistic import Statistic
-from dither.statistics.unknown_size import FilteredTotal
-from dither.typing import GroupKey
 from dither_lab.audit.checks import ROUNDING, Check, Effort, Evidence
+from dither_lab.audit.laws.people_readings import PLACES, RUNGS, PlannedStatement, Reading, WithinLimit, read
 
-EPSILON, LIMIT, RUNGS = 1.0, 2, 3
+EPSILON, LIMIT = 1.0, 2
 SHARED = 900
 """An order number that several people may have; the items of it belong to all of them."""
 LOST = 800
 """A number that no order has."""
-PLACES = (1, 3, 7)
-"""Places of the limits under which totals are computed: some people lie above each and some below."""
 TWO = 2
 READ = ("price", "amount")
 COVERS, PROOF = frozenset({"linked tables", "several rows a person"}), "linked_tables"
@@ -182,46 +174,6 @@ def opened(database: Database, tables: int, rows_per_unit: RowsOfPerson) -> Sess
 
 # --- what is released of a database -----------------------------------------------------------------------------------
 
-Ladder: TypeAlias = tuple[int, tuple[int, ...]]
-"""The value of a group in steps, and how far one more change moves it after 0, 1, 2, ..."""
-
-
-@dataclass(frozen=True)
-class WithinLimit:
-    """What noise is added to under one limit: totals and the scale of their noise, or values and their ladders."""
-
-    totals: tuple[int, ...] = ()
-    scale: float = 1.0
-    ladders: tuple[Ladder, ...] = ()
-    steps: int = 1
-    """How many steps of the ladders one person may take."""
-    is_shared: bool = False
-    """True if the steps are those of all groups together, each of the same size."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What one statement reads of one database, and what its noise is for."""
-
-    within: tuple[WithinLimit, ...]
-    """Under the declared limit, or under some that may be drawn."""
-    rate: float = 0.0
-    exceeding: tuple[int, ...] = (0,)
-    """How many people exceed each limit; one that is declared is drawn from one."""
-    places: tuple[int, ...] = (0,)
-    people: int = 0
-    size_epsilon: float = 0.0
-    """What a noisy count of people spends."""
-
-
-@dataclass(frozen=True)
-class PlannedStatement:
-    """The plan of a statement, which is public: the same for all databases."""
-
-    plan: TablePlan
-    limited: tuple[TablePlan, ...] = ()
-    """Where a limit of rows is drawn: the plans under some limits."""
-
 
 def planned(schema: Schema, text: str) -> PlannedStatement:
     """As it ships."""
@@ -235,59 +187,6 @@ def planned(schema: Schema, text: str) -> PlannedStatement:
     draw, plan_at = plan.limit.draw, plan.limit.plan_at
     limited = [within for place in PLACES if (within := plan_at(draw.limits[place])) is not None]
     return PlannedStatement(plan, tuple(limited))
-
-
-def read(session: Session, planned: PlannedStatement) -> Reading:
-    """What a statement reads there, as it ships."""
-    plan, inner = planned.plan, planned.plan.inner
-    if isinstance(inner, PeoplePlan | DistinctPeople):
-        groups: dict[tuple[GroupKey, ...], PeopleGroup] = session._source.groups_for_owner(plan)
-        people = next(iter(groups.values())).people
-        return _of_people(inner, people) if isinstance(inner, PeoplePlan) else _counted(inner, people)
-    if plan.limit is None:
-        return Reading((_under_declared_limit(session, plan),))
-    within = tuple(_under_declared_limit(session, limited) for limited in planned.limited)
-    draw = plan.limit.draw
-    selection = Selection(engine_over(session._source.engine, plan.schema), plan.schema, plan.predicate)
-    name = plan.query.column
-    used = name if name is not None and selection.drops(name) else None
-    exceeding = PeopleRecords(selection, used, BIT, 0).rows_above(draw.limits)
-    return Reading(within, float(draw.rate), tuple(exceeding), PLACES)
-
-
-def _counted(plan: DistinctPeople, people: PeopleRecords) -> Reading:
-    scale = plan.counted.prepared.noise_scale(LimitedSum(0, 0))
-    return Reading((WithinLimit((people.people(),), float(scale or 0)),))
-
-
-def _under_declared_limit(session: Session, plan: TablePlan) -> WithinLimit:
-    statistic, steps = cast("Statistic", plan.statistic), 2 * plan.schema.row_limit if plan.by else 1
-    groups = session._source.groups_for_owner(plan).values()
-    ladders = tuple(_ladder(statistic, records, steps) for records in groups)
-    return WithinLimit(ladders=ladders, steps=steps, is_shared=isinstance(statistic, FilteredTotal))
-
-
-def _ladder(statistic: Statistic[R], records: R, steps: int) -> Ladder:
-    rungs = statistic.ladder(records).sensitivity_at_distance(0, steps + RUNGS)
-    return statistic.value(records), tuple(int(rung) for rung in rungs)
-
-
-def _of_people(plan: PeoplePlan, people: PeopleRecords) -> Reading:
-    within = []
-    for limit in (plan.draw.limits[place] for place in PLACES):
-        if isinstance(plan, PeopleMean):
-            within.append(WithinLimit(ladders=(_ladder(plan.statistic(0, limit), people.weighted(limit), 1),)))
-            continue
-        scale = plan.within(0, limit).prepared.noise_scale(LimitedSum(0, 0))
-        if scale is None or plan.draws != 1:
-            raise RuntimeError("toy tables have totals of one sign, with noise of one scale")
-        parts = PARTS if isinstance(plan, CountOfPeople) else 1
-        within.append(WithinLimit(tuple(people.totals_within(0, limit, parts)), float(scale)))
-    limits = plan.draw.limits
-    exceeding = people.rows_above(limits) if isinstance(plan, PeopleMean) else people.totals_above(limits)[0]
-    return Reading(
-        tuple(within), float(plan.draw.rate), tuple(exceeding), PLACES, people.people(), float(plan.size_epsilon)
-    )
 
 
 # --- what neighbours show ---------------------------------------------------------------------------------------------

@@ -333,7 +333,7 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
 
 def codebook_columns(file: Path, stored_types: Mapping[str, str]) -> dict[str, ColumnType]:
     """The columns that a codebook declares; a line without bounds and values leaves its column undeclared."""
-    from dither.sources.types import TYPES
+    from dither.sources.types import Category
 
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
@@ -349,7 +349,7 @@ def codebook_columns(file: Path, stored_types: Mapping[str, str]) -> dict[str, C
         if not name or name in results or name not in stored_types:
             raise InvalidArgument("codebook", name, f"must name each column of the source once ({here})")
         if values and given.get("type", "") in ("", "category"):
-            results[name] = TYPES["category"](values)
+            results[name] = Category(values)
             continue
         type_name = given.get("type", "") or _USUAL.get(stored_types[name], "real")
         if ends or type_name in ("boolean", "category"):
