@@ -4,7 +4,7 @@ from dither.sandbox import Sandbox
 from dither.session.reading import selected
 from dither.sources.selection import Selection
 
-LONGER = (1, 4, 16, 64)
+LONGER = (1, 4, 16)
 """A block that a busy machine makes late is the default: then all blocks run again, in slots so many times as long."""
 
 
