@@ -212,29 +212,6 @@ def _ways(
     return known[start]
 
 
-def tells_people_apart(schema: Schema, column: exp.Identifier, table: exp.Identifier | None = None) -> bool:
-    """Whether a name is that of the person: the unit, or in a join the key of the person or what refers to it."""
-    if not schema.tables or schema.view is None:
-        return table is None and schema.unit is not None and is_named(column, schema.unit)
-    meant = [item for item in schema.view.instances if table is None or is_named(table, item.name)]
-    columns = [
-        (item.table, name)
-        for item in meant
-        for declared in (schema.tables[item.table],)
-        for name in dict.fromkeys([declared.key, *declared.links, *declared.columns])
-        if name is not None and is_named(column, name)
-    ]
-    # Of a name that other columns have too a question says which it means.
-    return bool(columns) and all(name in keys_of_person(schema, here) for here, name in columns)
-
-
-def keys_of_person(schema: Schema, table: str) -> list[str]:
-    """The columns of one of the linked tables that hold keys of people."""
-    declared = schema.tables[table]
-    own = [declared.key] if table == schema.person and declared.key is not None else []
-    return [*own, *(column for column, target in declared.links.items() if target == schema.person)]
-
-
 def is_named(identifier: exp.Identifier, name: str) -> bool:
     """Whether an identifier means this name: quoted ones to the letter."""
     given = str(identifier.this)
