@@ -152,12 +152,8 @@ class Loss:
     @classmethod
     def asked(cls, epsilon: Number, delta: Number = 0.0) -> Loss:
         """The loss that a user states: epsilon must be positive, and at least 1e-9 (nothing is computed below)."""
-        if 0 < exact(epsilon, "epsilon") < Fraction(1, 10**9):
-            raise InvalidArgument("epsilon", epsilon, "must be a number of at least 1e-9")
-        return cls(
-            _number(epsilon, _positive("epsilon", epsilon, zero=False), _part_down),
-            _number(delta, _probability("delta", delta), _part_down),
-        )
+        is_plain = {type(epsilon), type(delta)} <= {int, float}
+        return _plain_loss(epsilon, delta) if is_plain else _loss(epsilon, delta)
 
     @classmethod
     def bounded_range(cls, epsilon: Number) -> Loss:
@@ -308,6 +304,18 @@ class Budget:
 
     def __str__(self) -> str:
         return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+
+
+def _loss(epsilon: Number, delta: Number) -> Loss:
+    if 0 < exact(epsilon, "epsilon") < Fraction(1, 10**9):
+        raise InvalidArgument("epsilon", epsilon, "must be a number of at least 1e-9")
+    return Loss(
+        _number(epsilon, _positive("epsilon", epsilon, zero=False), _part_down),
+        _number(delta, _probability("delta", delta), _part_down),
+    )
+
+
+_plain_loss = functools.lru_cache(maxsize=256, typed=True)(_loss)
 
 
 def _positive(argument: str, value: Number, *, zero: bool) -> Fraction:

@@ -91,3 +91,14 @@ def test_ranks_far_beyond_the_records():
         places = range(first - 1, last)
         right = [0 if one < 0 else 25_000 if one >= 20_000 else one for one in places]
         assert Column(values, Grid(Fraction(1), 0, 25_000)).ranks(first, last).tolist() == right
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (-40, 60), (-(1 << 52), (1 << 16) - 1 - (1 << 52)), (7, 7 + (1 << 16))])
+def test_few_public_places_are_sorted_by_digits(ends):
+    """Both sides of 2**16 places, wherever they lie, with both ends among the entries."""
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 1000):
+        values = np.concatenate([rng.integers(ends[0], ends[1] + 1, size), ends])
+        ordered = Ordering(values, ends=ends).between(0, len(values))
+        assert ordered.dtype == np.int64
+        assert np.array_equal(ordered, np.sort(values))

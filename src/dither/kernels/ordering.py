@@ -24,6 +24,8 @@ DEVIATIONS = 4.0
 """How many standard deviations of a sampled rank a window is wider than it need be."""
 MOST_WINDOWS = 16
 """An array that was asked for so many places is sorted."""
+COARSE = 1 << 16
+"""Entries that lie on so many public places fit 16 bits, and are sorted digit by digit."""
 
 
 class Runs(NamedTuple):
@@ -46,10 +48,14 @@ def runs_of(ordered: NDArray[np.int64], below: int = 0) -> Runs:
 class Ordering:
     """An array in ascending order, as far as was asked: sorted windows, each with the place where it begins."""
 
-    __slots__ = ("_below", "_sample", "_values", "_windows")
+    __slots__ = ("_below", "_ends", "_sample", "_values", "_windows")
 
-    def __init__(self, values: NDArray[np.int64], *, ordered: bool = False) -> None:
+    def __init__(
+        self, values: NDArray[np.int64], *, ordered: bool = False, ends: tuple[int, int] | None = None
+    ) -> None:
+        """ends: the least and the greatest value that an entry can have, public."""
         self._values = values
+        self._ends = ends
         self._below: dict[int, int] = {}
         self._sample: NDArray[np.int64] | None = None
         self._windows: list[tuple[int, NDArray[np.int64]]] = [(0, values)] if ordered else []
@@ -101,8 +107,15 @@ class Ordering:
 
     def _sorted(self) -> tuple[int, NDArray[np.int64]]:
         if not self._windows or len(self._windows[0][1]) < len(self._values):
-            self._windows = [(0, np.sort(self._values))]
+            self._windows = [(0, self._in_order())]
         return self._windows[0]
+
+    def _in_order(self) -> NDArray[np.int64]:
+        if self._ends is None or self._ends[1] - self._ends[0] >= COARSE:
+            return np.sort(self._values)
+        low = self._ends[0]
+        # A stable sort of 16 bits takes two passes, whatever the entries are.
+        return np.sort((self._values - low).astype(np.uint16), kind="stable").astype(np.int64) + low
 
     def _selected(self, first: int, last: int) -> tuple[int, NDArray[np.int64]]:
         """The entries between two entries of a sample, sorted, and how many are smaller."""

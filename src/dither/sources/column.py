@@ -139,7 +139,9 @@ class Column:
 
     def _order(self) -> Ordering:
         if self._ordering is None:
-            self._ordering = Ordering(self._values, ordered=self._is_ordered)
+            low, high = self.grid.low, self.grid.high
+            ends = None if low is None or high is None else (low, high)
+            self._ordering = Ordering(self._values, ordered=self._is_ordered, ends=ends)
         return self._ordering
 
 
@@ -315,6 +317,8 @@ def _is_missing(array: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 def _present(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The entries that are not missing."""
+    if array.dtype.kind in "iub" and not isinstance(array, np.ma.MaskedArray):
+        return array  # (a type that has no missing values)
     present: NDArray[np.generic] = np.ma.getdata(array)[~_is_missing(array)]
     return present
 

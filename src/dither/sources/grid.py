@@ -82,13 +82,13 @@ class Grid:
 
     def value(self, steps: int) -> int | float:
         """A grid point as a number: an int where all points are whole, else the nearest float."""
-        number = self.step * steps
-        if self.is_whole and abs(number) <= sys.float_info.max:
-            return int(number)
+        numerator, denominator = self.step.numerator * steps, self.step.denominator
+        if denominator == 1 and abs(numerator) <= sys.float_info.max:
+            return numerator
         try:
-            return number.numerator / number.denominator
+            return numerator / denominator
         except OverflowError:  # (beyond all floats, as squares of huge numbers are: the farthest of them)
-            return sys.float_info.max if number > 0 else -sys.float_info.max
+            return sys.float_info.max if numerator > 0 else -sys.float_info.max
 
     def all_values(self, steps: Sequence[int]) -> tuple[int | float, ...]:
         """Many grid points as numbers."""
