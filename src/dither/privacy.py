@@ -152,8 +152,9 @@ class Loss:
     @classmethod
     def asked(cls, epsilon: Number, delta: Number = 0.0) -> Loss:
         """The loss that a user states: epsilon must be positive, and at least 1e-9 (nothing is computed below)."""
-        is_plain = {type(epsilon), type(delta)} <= {int, float}
-        return _plain_loss(epsilon, delta) if is_plain else _loss(epsilon, delta)
+        if isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)):
+            return _plain_loss(epsilon, delta)
+        return _loss(epsilon, delta)
 
     @classmethod
     def bounded_range(cls, epsilon: Number) -> Loss:
