@@ -99,9 +99,10 @@ constraints: ## write the newest versions that pyproject.toml allows into constr
 	@mv .cache/newest.txt constraints.txt && rm -rf .cache/newest
 	@echo "constraints.txt is new: run make test before it is committed"
 
-api: setup ## write anew what follows from the registries: types for checkers, tests/core/api.txt (CHANGELOG.md needs a line)
+api: setup ## write anew what follows from the registries: types for checkers, tests/core/api.txt, docs/coverage.md (CHANGELOG.md needs a line)
 	@PYTHONPATH=tests:docs/_site $(BIN)/python tests/core/generated.py
 	@PYTHONPATH=tests $(BIN)/python tests/core/public_api.py
+	@$(BIN)/python docs/_site/coverage_page.py
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

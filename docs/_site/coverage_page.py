@@ -134,3 +134,4 @@ def written() -> str:
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "tests")]
     PAGE.write_text(written(), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE}\n")

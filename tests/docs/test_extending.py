@@ -10,8 +10,9 @@ import examples
 import pytest
 
 from contract.contracts import MechanismContract, QueryContract
+from dither.errors import NotProved
 from dither.mechanisms.mechanism import MechanismSpec
-from dither.privacy import Loss
+from dither.privacy import Loss, Neighbours
 from dither.queries import registry
 from dither.sources.column import Shape
 from dither_lab.audit.enumeration import as_column, datasets, ladder_violations, neighbours, noise_divergence
@@ -61,6 +62,13 @@ def test_the_midhinge_is_private_on_a_whole_universe(records):
     assert worst(prepared) <= 1.0 + 1e-9
     less = replace(prepared, point=replace(prepared.point, alpha=prepared.point.alpha * Fraction(10, 7)))
     assert worst(less) > 1.0
+
+
+def test_the_midhinge_of_a_private_number_of_records_is_refused():
+    """By name, saying what to ask instead; nothing was charged."""
+    shape = Shape(4, whole=True, nullable=False, private=True, neighbours=Neighbours.ADD_REMOVE)
+    with pytest.raises(NotProved, match=r"^midhinge: .*; ask median\(c\), .*; nothing was read, nothing was charged$"):
+        NAMES["Midhinge"](bounds=(0, 3)).resolve(shape)
 
 
 def test_each_example_is_about_forty_lines():

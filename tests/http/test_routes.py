@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from curators import PAYROLL, CuratorProcess, median, with_dataset
 from dither.borders import fields_of, read
 from dither.interfaces.http.openapi import document
-from dither.interfaces.http.routes import OWNER, registered_endpoints
+from dither.interfaces.http.routes import ALL, OWNER, endpoint, registered_endpoints
 
 PAGE = Path(__file__).parents[2] / "docs" / "server.md"
 
@@ -24,11 +26,26 @@ def test_the_page_lists_every_endpoint_and_who_may_use_it():
     assert documented(PAGE.read_text(encoding="utf-8")) == routes
 
 
+def test_the_page_says_which_endpoints_need_no_token():
+    """Above the table; the OpenAPI document and the page itself are no endpoints."""
+    sentence = PAGE.read_text(encoding="utf-8").split("Every request but ")[1].split(" and the page needs")[0]
+    free = {one.path for one in registered_endpoints() if one.who == ALL}
+    assert set(re.findall(r"`([^`]+)`", sentence)) == {*free, "/openapi.json"}
+
+
 def test_a_row_that_is_left_out_is_noticed():
     """The comparison can fail."""
     text = PAGE.read_text(encoding="utf-8")
     shorter = re.sub(r"^\| `GET /v1/ledger/verify`.*\n", "", text, flags=re.MULTILINE)
     assert documented(text).keys() - documented(shorter).keys() == {("GET", "/v1/ledger/verify")}
+
+
+def test_a_second_endpoint_of_the_same_method_and_path_is_refused():
+    """It would take the place of the first without a word."""
+    (first,) = [one for one in registered_endpoints() if one.path == "/v1/me"]
+    with pytest.raises(RuntimeError, match="two endpoints are GET /v1/me"):
+        endpoint(first.method, first.path, ALL)(first.handler)
+    assert [one for one in registered_endpoints() if one.path == "/v1/me"] == [first]
 
 
 def test_every_answer_has_a_model():
@@ -85,7 +102,7 @@ def test_a_real_answer_of_each_endpoint_is_as_its_model_says(tmp_path):
     try:
         known = {(one.method, one.path): one for one in registered_endpoints() if one.media_type == "application/json"}
         sent = requests(server)
-        assert sent.keys() == known.keys()
+        assert sent.keys() == known.keys(), "requests(), above, has one for each endpoint and no other"
         undeclared = set()
         for place, (address, body) in sent.items():
             status, payload, _ = server.call(place[0], address, body)

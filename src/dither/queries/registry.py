@@ -282,7 +282,8 @@ def query(
             cls.__module__,
             cls.__qualname__,
         ):
-            raise RuntimeError(f"two queries have the name {name!r}")
+            both = f"{known.query.__module__}.{known.query.__qualname__} and {cls.__module__}.{cls.__qualname__}"
+            raise RuntimeError(f"two queries have the name {name!r}: {both}; rename one")
         cls.name = name
         if "noun" not in vars(cls):
             cls.noun = name.replace("_", " ")

@@ -25,7 +25,7 @@ from dither_lab.audit.exhaustive import privacy, structures
 from dither_lab.audit.law_comparison import draws_follow, own_law
 from dither_lab.audit.laws.facts import Enumerated, Published, smooth_bound
 from dither_lab.audit.laws.outputs import ListedDistribution, MixtureLaw, Noisy
-from dither_lab.audit.laws.registry import law_named, law_of, registered
+from dither_lab.audit.laws.registry import law_named, law_of, output_law, registered
 from dither_lab.audit.laws.tails import tail_of
 from dither_lab.audit.laws_and_losses import LAWS
 from dither_lab.audit.running import run_checks
@@ -99,6 +99,14 @@ def test_a_query_served_without_an_independent_law_is_a_finding(novel, monkeypat
     assert {check.subject for check in findings} == set(BY_NAME)
     assert not any(check.run(Effort(quick=True)).holds for check in findings)
     assert any(check.mechanism == "worst_case" for check in checks)
+
+
+def test_a_second_law_of_a_name_is_refused():
+    """It would take the place of the first, of which nothing would be left to compare with."""
+    first = registered()["staircase"]
+    with pytest.raises(ValueError, match="two laws are registered for 'staircase'"):
+        output_law("staircase")(type(first))
+    assert registered()["staircase"] is first
 
 
 def test_what_has_no_name_has_no_law():

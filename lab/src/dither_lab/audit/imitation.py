@@ -10,22 +10,18 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.noise.entropy import uniform_integer
 from dither_lab.audit.laws.facts import D, Facts
 from dither_lab.audit.laws.outputs import Distribution
 
+if TYPE_CHECKING:
+    from dither_lab.audit.laws.registry import IndependentLaw
+
 PRECISION = 53
 """Bits of the uniform number that decides a draw."""
-
-
-class BrokenLaw(Protocol):
-    """What a mutant really releases."""
-
-    def distribution(self, prepared: Any, facts: Facts[D], data: D) -> Distribution:
-        """The law of its one number."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +48,19 @@ def imitation(
     return broken
 
 
-def broken_draw(honest: Prepared, law: BrokenLaw, facts: Facts[D]) -> Prepared:
-    """Draws one number from a broken law and states its error, under the honest claim."""
+def broken_draw(honest: Prepared, law: IndependentLaw, facts: Facts[D]) -> Prepared:
+    """Draws one number from a broken law's ``outputs`` and states its error, under the honest claim."""
     low, high = facts.statistic.answers.ends
 
+    def released(data: D) -> Distribution:
+        return law.outputs(honest, facts, data).numbers[0]
+
     def run(data: D) -> Outcome:
-        chances = law.distribution(honest, facts, data)
+        chances = released(data)
         place = uniform_integer(1 << PRECISION) / (1 << PRECISION)
         return Outcome(next((z for z in range(low, high) if chances.below(z + 1) > place), high))
 
     def error_laws(records: Any) -> list[Any]:
-        return [StatedError(law.distribution(honest, facts, records), facts.value(records))]
+        return [StatedError(released(records), facts.value(records))]
 
     return imitation(honest, run, error_laws)

@@ -54,6 +54,8 @@ def endpoint(method: str, path: str, who: str, **described: Unpack[Described]) -
     """Registers the handler that follows; what else describes it are fields of ``Endpoint``."""
 
     def registered(handler: Handler) -> Handler:
+        if any((known.method, known.path) == (method, path) for known in _ENDPOINTS):
+            raise RuntimeError(f"two endpoints are {method} {path}: one of them needs another path")
         _ENDPOINTS.append(Endpoint(method, path, handler, who, **described))
         return handler
 

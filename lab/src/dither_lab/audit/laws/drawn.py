@@ -226,10 +226,6 @@ class _BrokenInverseLaw(InverseLaw):
 
     mistake: str
 
-    def distribution(self, prepared: DrawnByCost, facts: Facts[D], data: D) -> ListedDistribution:
-        """What the mutant releases."""
-        return ListedDistribution(self.costs(prepared, facts, data).law())
-
     def mutants(self, prepare: Callable[[Universe], Prepared]) -> Iterator[Mutant]:  # noqa: ARG002
         return iter(())
 

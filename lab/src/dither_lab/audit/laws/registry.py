@@ -44,7 +44,8 @@ class NoIndependentLaw(DitherError):
     status, code = 500, "no-independent-law"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"no independent law is registered for mechanism {name!r}; write one in dither_lab/audit/laws")
+        remedy = "write one in dither_lab/audit/laws" if name else "its Prepared says its public name in ``mechanism``"
+        super().__init__(f"no independent law is registered for mechanism {name!r}; {remedy}")
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,8 @@ def output_law(name: str) -> Callable[[LawClass], LawClass]:
     """
 
     def register(law_class: LawClass) -> LawClass:
+        if name in _LAWS:
+            raise ValueError(f"two laws are registered for {name!r}: {_LAWS[name]!r} and {law_class!r}; rename one")
         _LAWS[name] = law_class()
         return law_class
 
