@@ -165,6 +165,10 @@ class SharesPlan(WrappedPlan[R_contra]):
         return self.level
 
     @property
+    def simultaneous(self) -> float | None:
+        return self.level
+
+    @property
     def loss(self) -> Loss:
         return self.inner.loss
 
