@@ -20,6 +20,7 @@ import numpy as np
 
 from dither.errors import InvalidArgument, NotIsolated
 from dither.kernels.elementary import Floats
+from dither.kernels.progress import check_progress
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace
 from dither.numbers import exact
@@ -288,6 +289,7 @@ class Program(Query[Released, Released, Mixed]):
     accepts = ("where",)
 
     def __post_init__(self) -> None:
+        check_progress(self.progress)
         object.__setattr__(self, "space", as_space(self.space))
         if self.answer_space is not None:
             instead = "is for answers of numbers, not for points of a space: leave it out"
