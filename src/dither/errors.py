@@ -66,6 +66,12 @@ class InvalidArgument(DitherError, ValueError):
         return type(self), (self.argument, self.given, self.accepted)
 
 
+def check_callable(argument: str, given: object) -> None:  # given: anything
+    """Refuse what cannot be called where a function says how far work has come."""
+    if given is not None and not callable(given):
+        raise InvalidArgument(argument, given, "must be a function: pass progress=dt.ProgressBar(), or progress=print")
+
+
 class EpsilonTooSmall(InvalidArgument):
     """An epsilon so small that a mechanism would take too much memory or time; found from public facts."""
 

@@ -287,3 +287,10 @@ def test_a_format_is_read_by_questions_about_how_entries_read(tmp_path):
         refused = asked(question, "--format", "%d.%m.%Y")
         assert refused.exit_code == 2
         assert "dates, which need a range" in refused.output
+
+
+def test_one_bound_alone_is_named(folder):
+    """Otherwise the next option would be the second bound, and be missing."""
+    done = CliRunner().invoke(main, ["ask", str(folder / "people.csv"), "mean(a)", "--bounds", "0", "--epsilon", "1"])
+    assert done.exit_code == 2
+    assert "--bounds LOWER UPPER" in done.output

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from dither.errors import InvalidArgument
-
 Progress: TypeAlias = Callable[[float], None]
 """Called now and then with the share of the work that is done."""
 
@@ -28,18 +26,11 @@ def reporting(to: Progress | None) -> Iterator[None]:
     >>> seen
     [0.5]
     """
-    check_progress(to)
     token = _listener.set(to)
     try:
         yield
     finally:
         _listener.reset(token)
-
-
-def check_progress(to: object) -> None:  # anything that was given
-    """Refuse what cannot be called, before anything is read."""
-    if to is not None and not callable(to):
-        raise InvalidArgument("progress", to, "must be a function: pass progress=dt.ProgressBar(), or progress=print")
 
 
 def report(share: float) -> None:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, cast, run
 
 import numpy as np
 
-from dither.errors import InvalidArgument, NotIsolated
+from dither.errors import InvalidArgument, NotIsolated, check_callable
 from dither.kernels.elementary import Floats
-from dither.kernels.progress import check_progress
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace
 from dither.numbers import exact
@@ -289,7 +288,7 @@ class Program(Query[Released, Released, Mixed]):
     accepts = ("where",)
 
     def __post_init__(self) -> None:
-        check_progress(self.progress)
+        check_callable("progress", self.progress)
         object.__setattr__(self, "space", as_space(self.space))
         if self.answer_space is not None:
             instead = "is for answers of numbers, not for points of a space: leave it out"

@@ -117,7 +117,7 @@ class SizeTest:
 
     def passes(self, records: Ordered) -> bool:
         """Its result, a release."""
-        return self.counted.run(Column(np.ones(records.records, dtype=np.int64), BIT)).value >= self.least
+        return bool(self.counted.run(Column(np.ones(records.records, dtype=np.int64), BIT)).value >= self.least)
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,8 @@ class BoundsOptional(ColumnQuery[V_co, B_co]):
             raise drop_not_declared(self.nulls)
         if self.nulls is not None:
             return self
-        return dataclasses.replace(self, nulls=DROP if declared.drops_nulls else declared.missing_value)
+        missing: Nulls = "drop" if declared.drops_nulls else declared.missing_value
+        return dataclasses.replace(self, nulls=missing)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         if self.bounds is not None:

@@ -172,8 +172,9 @@ def _declared(
     if boundless and not options["bounds"]:
         missing = next((name for name in left if name not in stored_types), None)
         if missing is None:
-            said = {name: _number_format(written, name) for name in left}
-            return columns | {name: Real(None, None, nulls=_nulls(options), format=said[name]) for name in left}
+            return columns | {
+                name: Real(None, None, nulls=_nulls(options), format=_number_format(written, name)) for name in left
+            }
         wanted = f"must be a column of the file: {', '.join(stored_types)}{suggested(missing, stored_types)}"
         raise InvalidArgument("column", missing, wanted)
     if not options["bounds"] and left:
