@@ -200,8 +200,9 @@ def plan_selected_quantile(
         rank = rank_of(share, count)
         return least_epsilon(max(min(rank, count - rank + 1) - 1, 0), relative_points(REALS)) <= part
 
-    enough_to_draw(most, lambda count: possible(max(count - count_room(epsilon), 0)), epsilon)
     statistic = SharedRank(share, most, REALS.grid, neighbours)
+    check_cost(ExponentialDraw.of(statistic, rest, part, None), float(epsilon))
+    enough_to_draw(most, lambda count: possible(max(count - count_room(epsilon), 0)), epsilon)
     return _drawn(DrawnQuantilePlan, statistic, rest, part, interval=interval), least_records(possible)
 
 
@@ -275,6 +276,7 @@ def _plan(
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if interval else epsilon
     records, room, grid = among
+    check_cost(ExponentialDraw.of(statistic, Loss(loss.epsilon), part, None), loss.epsilon)
     # The gap next to the value is one change away.
     needed = relative_points(grid)
     enough_to_draw(records, lambda count: least_epsilon(room(count) - 1, needed) <= part, loss.exact_epsilon)
@@ -291,5 +293,4 @@ def _drawn(
 ) -> Plan:
     """``part``: the epsilon of the answer; what is left of the whole is for the interval."""
     spent, whole = Loss(loss.epsilon), min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
-    check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
     return within(plan_class(spent, statistic, part, whole - part if interval else None), spent)
