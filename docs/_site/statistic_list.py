@@ -100,7 +100,7 @@ ENTRIES = (
         "Tight bounds: the error is (upper - lower)/(n epsilon), whatever the records are.",
         "Wide bounds: one record may be at the end of them. A [trimmed mean](trimmed_mean.md) or a [median](median.md) then has a fraction of the error. Clamping pulls the mean inwards, and no confidence interval tells by how much. "
         "Behind a filter or in groups the number of records is private too, which costs more. "
-        "Where no bounds are known leave them out (from n epsilon = 484 on): they are drawn around a private median, or above zero with `non_negative=True`, and are part of the release; "
+        "Where no bounds are known leave them out (from n epsilon = 484 on, 531 where entries may be missing): they are drawn around a private median, or above zero with `non_negative=True`, and are part of the release; "
         "answer and interval are about the records clamped to them, and `count_beyond=True` says how many lie beyond.",
         PAY
         + "print(dt.mean(pay, bounds=(0, 200_000), epsilon=0.5))  # pay above 200,000 counts as 200,000\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overlo
 
 from dither.aliases import accepts_calibration, newer
 from dither.answer import answer, released
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, check_callable
 from dither.kernels.progress import Progress, reporting
 from dither.mechanisms.metric_space import MetricSpace
 from dither.procedures.answer_spaces import AnswerSpace
@@ -660,6 +660,7 @@ def triangles(
     True
     """
     query = Triangles(max_degree=max_degree)
+    check_callable("progress", progress)
     with reporting(progress):
         return _ask(query, graph, epsilon, delta, mechanism, noise, confidence)
 
@@ -704,6 +705,7 @@ def ktriangles(
     >>> ktriangles(Graph([(0, 1), (1, 2), (0, 2)], n=9), k=2, epsilon=1.0).query
     '2-triangles'
     """
+    check_callable("progress", progress)
     with reporting(progress):
         return _ask(KTriangles(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
@@ -727,6 +729,7 @@ def kcliques(
     >>> kcliques(Graph([(0, 1), (1, 2), (0, 2)], n=9), k=4, epsilon=1.0).query
     '4-cliques'
     """
+    check_callable("progress", progress)
     with reporting(progress):
         return _ask(KCliques(k, max_degree=max_degree), graph, epsilon, delta, mechanism, noise, confidence)
 
@@ -766,6 +769,7 @@ def mst_cost(
     >>> 0 <= mst_cost(graph, epsilon=1.0).value <= 1_100
     True
     """
+    check_callable("progress", progress)
     with reporting(progress):
         return _ask(MSTCost(cap, step=step), graph, epsilon, delta, mechanism, noise, confidence)
 

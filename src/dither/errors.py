@@ -7,7 +7,7 @@ anything was read or charged.  Private values never appear in an exception.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -64,6 +64,12 @@ class InvalidArgument(DitherError, ValueError):
 
     def __reduce__(self) -> Reduced:
         return type(self), (self.argument, self.given, self.accepted)
+
+
+def check_callable(argument: str, given: Callable[..., None] | None) -> None:
+    """Refuse what cannot be called where a function says how far work has come."""
+    if given is not None and not callable(given):
+        raise InvalidArgument(argument, given, "must be a function: pass progress=dt.ProgressBar(), or progress=print")
 
 
 class EpsilonTooSmall(InvalidArgument):

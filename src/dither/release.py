@@ -532,7 +532,7 @@ def held_text(releases: Sequence[Release]) -> str:
     if not known:
         return ""
     together = {release.simultaneous for release in known}
-    if together != {None}:
+    if None not in together:
         levels = {_percent(level) for level in together if level is not None}
         return f"all intervals that were asked together hold at once with {', '.join(sorted(levels))}"
     level = known[0].confidence

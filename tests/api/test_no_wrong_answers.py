@@ -112,6 +112,10 @@ def test_quality_is_a_query(source, frame):
     assert missing == pytest.approx(frame["score"].isna().mean(), abs=0.01)
     assert unreadable == pytest.approx(0, abs=0.01)
     assert clamped == pytest.approx(frame["score"].notna().mean(), abs=0.01)
+    assert release.simultaneous == release.confidence
+    assert "hold at once with 95%" in str(release)
+    both = opened(source, score=dt.Real(0, 4)).ask("quality(score), median(score)", epsilon=SURE)
+    assert "hold at once" not in str(list(both)[1])
 
 
 def test_a_regression_names_its_estimator_and_labels_its_answers(source):

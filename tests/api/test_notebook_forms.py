@@ -4,6 +4,7 @@ import io
 import sys
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 import dither as dt
@@ -39,7 +40,8 @@ def test_sessions_budgets_quotes_and_histories_have_html_forms(session):
     assert "300 rows" in shown["session"]
     assert "20% of epsilon is spent" in shown["budget"]
     assert shown["history"].count("<tr>") == 3
-    assert "expected error" in shown["quotes"]
+    assert shown["quotes"].index("typical error") < shown["quotes"].index("expected error")
+    assert quotes[0].typical_text in shown["quote"]
 
 
 def test_graph_sessions_have_one_too():
@@ -69,6 +71,17 @@ def test_histories_are_read_without_dataclasses(session):
     assert len(first.releases) == 2
     assert second.releases[0].summary.startswith("count where")
     assert "Account" in repr(session.budget)
+
+
+def test_what_is_no_function_is_refused_before_anything_is_read():
+    """``progress=True`` says what to write instead."""
+    calls = (
+        lambda: dt.triangles(dt.Graph([(0, 1)], n=3), epsilon=1, progress=True),
+        lambda: dt.sample_and_aggregate([1.0] * 100, np.mean, bounds=(0, 1), blocks=10, epsilon=1, progress=True),
+    )
+    for call in calls:
+        with pytest.raises(dt.InvalidArgument, match=r"progress=dt.ProgressBar\(\).*nothing was read"):
+            call()
 
 
 def test_the_bar_takes_shares_and_numbers(monkeypatch):

@@ -258,3 +258,39 @@ def test_graphs_are_quoted_under_priors_of_graphs(folder, words, message):
     done = run("quote", folder / "friends.toml", "triangles()", *words)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_a_format_is_read_by_questions_about_how_entries_read(tmp_path):
+    """Shares unreadable and numbers of values are those of the declared format; dates need bounds.
+
+    An answer is off by a hundredth of 2,000 records with a chance below 1e-9 at epsilon 10.
+    """
+    lines = [("", "n/a", "1.234,56", "99.000,00")[place % 4] for place in range(PEOPLE)]
+    (tmp_path / "pay.csv").write_text("pay;day\n" + "".join(f"{one};31.12.2020\n" for one in lines), encoding="utf-8")
+
+    def asked(*words):
+        return CliRunner().invoke(main, ["ask", str(tmp_path / "pay.csv"), *words, "--epsilon", "10", "--json"])
+
+    def value(*words):
+        result = asked(*words)
+        assert result.exit_code == 0, result.output
+        payload = json.loads(result.stdout)
+        return payload.get("releases", [payload])[0]["value"]
+
+    form = ("--format", "1.234,56")
+    assert value("quality(pay)", *form, "--bounds", "0", "50000") == pytest.approx([0.25, 0.25, 0.25], abs=0.01)
+    assert value("quality(pay)", *form) == pytest.approx([0.25, 0.25, 0], abs=0.01)
+    assert value("quality(pay)") == pytest.approx([0.25, 0.75, 0], abs=0.01)
+    assert value("count(pay)", *form) == pytest.approx(1000, abs=20)
+    assert value("mode(pay)", *form, "--delta", "0.1") in {"missing", "n/a", "1.234,56", "99.000,00", None}
+    for question in ("median(day)", "quality(day)"):
+        refused = asked(question, "--format", "%d.%m.%Y")
+        assert refused.exit_code == 2
+        assert "dates, which need a range" in refused.output
+
+
+def test_one_bound_alone_is_named(folder):
+    """Otherwise the next option would be the second bound, and be missing."""
+    done = CliRunner().invoke(main, ["ask", str(folder / "people.csv"), "mean(a)", "--bounds", "0", "--epsilon", "1"])
+    assert done.exit_code == 2
+    assert "--bounds LOWER UPPER" in done.output

@@ -159,6 +159,7 @@ def test_errors_are_those_of_a_local_session(server):
     with pytest.raises(ServerRefused) as refused:
         dt.connect(server.url, token="nonsense", dataset="pay").ask(dt.Median("pay"), epsilon=0.5)
     assert (refused.value.status, refused.value.code) == (401, "unauthenticated")
+    assert "pass token=" in str(refused.value)
     with pytest.raises(dt.DitherError, match="not registered"):
         session.on("nope").ask(dt.Median("pay"), epsilon=0.5)
     for url in ("ftp://x", "nonsense", None, "http://"):

@@ -1,9 +1,11 @@
 """nulls="drop" in one-line functions: what is left of an array, and between which arrays the loss holds."""
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,10 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import dither as dt
-from dither.privacy import Neighbours
+from dither.privacy import Loss, Neighbours
+from dither.procedures.floating import FloatingGrid
+from dither.queries.plan import Options
 from dither.session.plan import plan
-from dither.sources.column import read_column
+from dither.sources.column import Column, read_column
 from dither.sources.grid import Grid
+from dither.statistics.unknown_size import SharedRank
 
 BOUNDS = {"bounds": (0, 8), "nulls": "drop"}
 QUERIES = {
@@ -206,8 +211,9 @@ def test_what_is_not_proved_for_a_private_number_of_records_is_refused(query):
 
 def test_dropping_needs_bounds_and_in_a_table_a_declaration():
     """Each refusal says what to write."""
-    with pytest.raises(dt.InvalidArgument, match="needs bounds"):
-        dt.median([1.0] * 50, nulls="drop", epsilon=1.0)
+    for function in (dt.iqr, dt.trimmed_mean):
+        with pytest.raises(dt.InvalidArgument, match="needs bounds"):
+            function([1.0] * 50, nulls="drop", epsilon=1.0)
     for nulls, declared in (("lower", False), ("drop", True)):
         columns = {"v": dt.Real(0, 8, nulls=nulls)}
         session = dt.open({"v": [1.0, None] * 20}, columns=columns, budget=dt.Budget(100.0))
@@ -218,6 +224,99 @@ def test_dropping_needs_bounds_and_in_a_table_a_declaration():
         else:
             with pytest.raises(dt.InvalidArgument, match="declare nulls there"):
                 session.ask(dt.Sum("v", nulls="drop"), epsilon=1.0)
+
+
+# --- without bounds ---------------------------------------------------------------------------------------------------
+
+PAY = np.random.default_rng(5).lognormal(11, 0.6, 6_000)
+PAY_HOLES = np.where(np.arange(6_000) % 3 == 0, math.nan, PAY)
+KEPT = PAY_HOLES[~np.isnan(PAY_HOLES)]
+WITHOUT_BOUNDS = {
+    "median": (dt.Median, np.median, 0.1),
+    "quantile": (lambda *column: dt.Quantile(*column, q=0.9), lambda kept: np.quantile(kept, 0.9), 0.1),
+    "mean": (dt.Mean, np.mean, 0.1),
+    "sum": (dt.Sum, np.sum, 0.1),
+    "std": (dt.Std, np.std, 0.5),
+}
+"""Each query with its truth on the records that are left, and how far an answer may be from it, as a share."""
+
+
+@pytest.mark.parametrize("name", WITHOUT_BOUNDS)
+def test_without_bounds_missing_values_are_left_out_too(name, tmp_path):
+    """Of arrays, lists, frames, files and behind filters; at epsilon 50 an answer is that far off once in 1e9 runs."""
+    query, truth, within = WITHOUT_BOUNDS[name]
+    for data in (PAY_HOLES, PAY_HOLES.tolist(), pd.Series(PAY_HOLES)):
+        release = dt.ask(query(), data, epsilon=50.0)
+        assert release.value == pytest.approx(truth(KEPT), rel=within)
+        assert (release.missing, release.neighbours) == ("drop", Neighbours.CHANGE_ONE)
+        assert release.loss.epsilon == 50.0
+    for source in sources(tmp_path, PAY_HOLES):
+        session = dt.open(source, columns={"v": dt.Real(None, None)}, rows=6_000, budget=dt.Budget(1_000.0))
+        for where in (None, "v > 0"):
+            release = session.ask(query("v"), epsilon=50.0, where=where)
+            assert release.value == pytest.approx(truth(KEPT), rel=within)
+            assert (release.missing, release.neighbours) == ("drop", Neighbours.CHANGE_ONE)
+        assert session.budget.spent.epsilon == 100.0
+
+
+@pytest.mark.parametrize("query", [dt.Median, dt.Mean, dt.Sum])
+def test_a_column_without_values_is_refused_and_paid_for(query):
+    """Texts, and nothing at all: not 0 with an interval of 0; once in e^20 runs the count is high enough at epsilon 2.
+
+    The plan is that of any list of that length.
+    """
+    for data in (["$1,234.00"] * 1_000, [None] * 1_000, np.full(1_000, math.nan)):
+        release = dt.ask(query(), data, epsilon=2.0)
+        assert release.refused
+        assert "too few records with a value" in release.reason
+        assert release.loss.epsilon == 2.0
+    whole = query(nulls="drop").plan(query(nulls="drop").shape([1.0] * 1_000), Options(Loss(2.0), confidence=None))
+    assert whole == query(nulls="drop").plan(
+        query(nulls="drop").shape([None] * 1_000), Options(Loss(2.0), confidence=None)
+    )
+
+
+def test_the_parts_of_a_quantile_without_bounds_are_the_whole():
+    """In rationals: a count for a twentieth of epsilon, and draws for the rest; with 5/4 of that count it is more."""
+    query = dt.Median(nulls="drop")
+    for epsilon, interval in itertools.product((0.3, 1.0, 7.0), (None, Fraction(19, 20))):
+        plan = query.plan(query.shape([1.0] * 10_000), Options(Loss(epsilon), confidence=interval))
+        counted, drawn = plan.size.loss.exact_epsilon, plan.procedure.composition.epsilon
+        asked = Loss(epsilon).exact_epsilon
+        assert asked * Fraction(99, 100) < counted + drawn <= asked
+        assert Fraction(5, 4) * counted + drawn > asked
+        assert plan.size.counted.prepared.statistic.global_sensitivity == 1
+
+
+def test_the_draw_of_a_private_number_of_records_is_private_on_a_floating_grid():
+    """All lists of up to four entries, missing ones among them, and each change of one entry: the loss by brute force.
+
+    Costs are the changes of entries that bring a value to the rank, from the chain that ships; at the rate that is
+    used the loss is at most epsilon, and at 5/4 of it more.
+    """
+    entries, grid, epsilon = (None, -3.0, 0.0, 1e-3, 7.0), FloatingGrid(1.0, bits=1, lowest=-2, highest=3), 1.0
+    low, high = grid.grid.ends
+
+    @functools.cache
+    def law(kept, rate):
+        column = Column(grid.codes(np.array(kept)), grid.grid, ordered=True)
+        chain = SharedRank(Fraction(1, 2), 4, grid.grid, Neighbours.ADD_REMOVE_CHANGE).reachable_values(column)
+        below, above = chain.values(-6, 0)[::-1], chain.values(0, 6)
+        costs = [next(k for k in range(7) if below[k] <= code <= above[k] or k == 6) for code in range(low, high + 1)]
+        weights = np.exp(-rate * np.array(costs))
+        return weights / weights.sum()
+
+    def loss(rate):
+        worst = 0.0
+        for data in itertools.product(entries, repeat=4):
+            for place, other in itertools.product(range(4), entries):
+                changed = (*data[:place], other, *data[place + 1 :])
+                here, there = (tuple(sorted(one for one in each if one is not None)) for each in (data, changed))
+                worst = max(worst, float(np.log(law(here, rate) / law(there, rate)).max()))
+        return worst
+
+    assert loss(epsilon / 2) <= epsilon
+    assert loss(epsilon * 5 / 8) > epsilon
 
 
 def test_whole_numbers_are_the_categories_that_are_written_like_them():

@@ -51,7 +51,7 @@ def test_what_needs_no_bounds_or_names_them(query, near, error):
     session = opened()
     found = session.ask(query, epsilon=20.0, delta=1e-3)
     assert found.value == pytest.approx(near, abs=error)
-    assert found.missing == (0 if getattr(query, "bounds", None) is None else "drop")
+    assert found.missing == (0 if query.name in ("iqr", "trimmed_mean", "scale") else "drop")
     assert session.quote(query, epsilon=1.0, delta=1e-3).loss.epsilon <= 1
 
 
@@ -70,7 +70,8 @@ def test_what_a_missing_value_counts_as():
     assert opened(nulls=70).ask(dt.Median("x"), epsilon=1.0).missing == 70
     assert opened(nulls=70).ask(dt.Mean("x", bounds=(0, 60)), epsilon=1.0).missing == 60
     with pytest.raises(NotApplicable, match="number of rows must be public"):
-        opened(nulls="drop").ask(dt.Median("x"), epsilon=1.0)
+        opened(nulls="drop").ask(dt.IQR("x"), epsilon=1.0)
+    assert opened(nulls="drop").ask(dt.Median("x"), epsilon=1.0).missing == "drop"
     assert opened(nulls="drop").ask(dt.Sum("x", bounds=(0, 100)), epsilon=1.0).missing == "drop"
 
 
@@ -96,10 +97,11 @@ def test_other_questions_say_what_is_missing(query):
 
 
 def test_filters_and_groups_are_refused_without_bounds():
-    """The procedures without bounds need a public number of records."""
+    """Ranges, trimmed means and scales need a public number of records; nothing without bounds is asked of groups."""
     session = opened()
     with pytest.raises(NotApplicable, match="number of rows must be public"):
-        session.ask(dt.Median("x"), epsilon=1.0, where="x > 3")
+        session.ask(dt.IQR("x"), epsilon=1.0, where="x > 3")
+    assert session.ask(dt.Median("x"), epsilon=5.0, where="x > 3").value == pytest.approx(50, abs=3)
     assert session.ask(dt.Median("x", bounds=(0, 100)), epsilon=5.0, where="x > 3").value == pytest.approx(50, abs=3)
     with pytest.raises(InvalidText, match="declared without"):
         session.sql("SELECT max(x) FROM data", epsilon=1.0)

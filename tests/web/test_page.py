@@ -281,6 +281,9 @@ def test_the_python_on_the_page_gives_the_answer_on_the_page(visit):
     tab.click_text("Add a condition")
     tab.choose("select[name=where-column]", "job")
     tab.choose("select[name=where-value]", "nurse")
+    tab.choose("select[name=confidence]", "0.95 at once")
+    code = tab.run("document.querySelector('[aria-label=\\'The same in Python\\']').innerText")
+    assert "confidence=dt.Simultaneous(0.95)" in code
     tab.choose("select[name=confidence]", "0.9")
     visit.pay()
     value = tab.run("document.querySelector('.headline').innerText").split()[0]

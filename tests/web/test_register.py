@@ -50,6 +50,16 @@ def test_a_file_becomes_a_dataset_without_a_line_of_toml(visit, pictures, reques
     visit.pay()
 
 
+def test_a_single_column_asks_about_the_layout(visit):
+    """Lines before the names make a file of one column; the page says where to say so."""
+    (visit.curator.home / "data" / "export.csv").write_text("Made by a machine\n\n" + PEOPLE)
+    visit.sign_in()
+    visit.go("register", "Register")
+    visit.tab.choose("select[name=source]", "export.csv")
+    visit.tab.see("1 column. Only")
+    visit.tab.see("If the file has lines before its names")
+
+
 def test_people_with_several_rows_and_odd_names(visit):
     """Names that TOML must quote, a column that says whose rows are whose, and a draft that is taken over as text."""
     tab, curator = visit.tab, visit.curator

@@ -207,6 +207,32 @@ def test_every_kind_of_answer_has_a_picture(module, visit):
     assert "undefined" not in text
 
 
+def test_answers_say_how_their_intervals_hold_and_what_their_numbers_are(module, visit):
+    """Components have a weight and a deviation; intervals hold one by one or all at once; a refusal has none."""
+    common = {"epsilon": 1, "delta": 0, "confidence": 0.95, "neighbours": "change-one", "mechanism": "x", "noise": "x"}
+    visit.tab.run("import('/static/questions.js').then(one => one.loadQueries())")
+    mixture = {
+        "query": "gaussian_mixture of x, y (means, then weight and standard deviation)",
+        "value": [[1, -2, 0.6, 3], [7, 8, 0.4, 1]],
+        "interval": [[[0, -3], [2, -1]], [[6, 7], [8, 9]]],
+        "labels": ["component 1", "component 2"],
+    }
+    text = module("drawing.js", "answersFigure", [{**common, **mixture}])
+    for part in (
+        "component 1 · y",
+        "component 1 · weight",
+        "component 2 · standard deviation",
+        "-3 to -1",
+        "of 4 some",
+    ):
+        assert part in text
+    together = module("drawing.js", "answersFigure", [{**common, **mixture, "simultaneous": 0.95}])
+    assert "All intervals hold at once in 95% of answers." in together
+    assert "by itself" not in together
+    refused = {"query": "mode of job", "value": None, "refused": True, "interval": None, "reason": "it did not pass"}
+    assert "interval" not in module("drawing.js", "answersFigure", [{**common, **refused}])
+
+
 def test_a_short_interval_is_not_hidden_behind_its_dot(module, visit):
     """Counts of thousands with intervals of a few: the ends reach above and below the dot, and are drawn over it."""
     common = {

@@ -6,7 +6,7 @@ import datetime
 import html
 import io
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
@@ -272,6 +272,10 @@ def _picture(release: Release, *, is_count: bool) -> str:
         draw_histogram(ax, release)
     else:
         draw_rows(ax, list(values), list(ends), list(labels))
+        if not any(isinstance(value, datetime.date) for value in values):
+            (left, right), (first, last) = ax.get_xlim(), _near(values)
+            # An interval that reaches farther runs out of the picture; the table has its ends.
+            ax.set_xlim(max(left, first), min(right, last))
     file = io.StringIO()
     figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     drawn = file.getvalue()
@@ -289,9 +293,17 @@ def _reach(quantiles: Release) -> tuple[float, float]:
     values = [_number(part) for part in quantiles.value]
     ends = [(_number(low), _number(high)) for low, high in quantiles.interval or [(value, value) for value in values]]
     stretch = STRETCH[(quantiles.labels or ("25%",))[0]]
+    first, last = _near(values)
     middle, low, high = values[len(values) // 2], min(values[0], ends[0][0]), max(values[-1], ends[-1][1])
+    low, high = max(low, first), min(high, last)
     beyond = low + stretch * (low - middle), high + stretch * (high - middle)
     return (max(beyond[0], 0.0) if low >= 0 else beyond[0]), beyond[1]
+
+
+def _near(values: Sequence[float]) -> tuple[float, float]:
+    """As far beyond the outer quantiles as these lie apart: one interval in a hundred reaches to any magnitude."""
+    apart = values[-1] - values[0]
+    return (values[0] - apart, values[-1] + apart) if apart > 0 else (-math.inf, math.inf)
 
 
 def _number(item: float | datetime.date) -> float:

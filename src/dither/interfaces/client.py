@@ -113,6 +113,12 @@ class _Job(TypedDict):
     problem: JsonObject
 
 
+UNKNOWN_TOKEN = (
+    "the server does not know this token, or it has expired or was revoked: pass token= (at the shell --token, or "
+    'DITHER_TOKEN) whole, as its owner gave it; it begins with "dither_"'
+)
+
+
 class ServerRefused(DitherError):
     """What a server declined; ``code`` and ``status`` are the server's."""
 
@@ -598,6 +604,8 @@ def _read_problem(payload: Mapping[str, Parsed]) -> Problem:
 def _error(problem: Problem) -> DitherError:
     """The error of a local session that has this code, so that callers can catch the same."""
     error_class = _LOCAL_ERRORS.get(problem.code)
+    if problem.code == "unauthenticated":
+        return ServerRefused(problem.status, problem.code, UNKNOWN_TOKEN)
     if error_class is None:
         return ServerRefused(problem.status, problem.code, problem.detail)
     rebuilt = error_class.__new__(error_class)

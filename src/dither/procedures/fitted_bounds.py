@@ -21,7 +21,7 @@ from dither.noise.discrete_exponential import draw_index
 from dither.privacy import Loss, Neighbours
 from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded import least_records
-from dither.procedures.unbounded_quantiles import REALS, enough_to_draw, least_epsilon
+from dither.procedures.unbounded_quantiles import REALS, count_room, enough_to_draw, least_epsilon
 from dither.sources.column import Column
 from dither.sources.grid import DEFAULT_STEPS, Grid
 from dither.statistics.order import RankedValue, rank_of
@@ -198,26 +198,29 @@ def plan_bounds(records: int, epsilon: Fraction, *, non_negative: bool, unit: in
 def plan_private_bounds(
     most: int, neighbours: Neighbours, epsilon: Fraction, *, non_negative: bool, unit: int | None, moves: bool
 ) -> tuple[FittedBounds, int]:
-    """The draws for a private number of records, and how many there must be: shares are fixed."""
+    """The draws for a private number of records, and how many of them a noisy count must say.
+
+    Shares are such that half of the most records that there can be are enough, as far as that goes.
+    """
     lowest, octaves = (
         2 * (UNIT if unit is None else unit),
         _octaves(non_negative=non_negative, moves=moves, declared=unit is not None),
     )
-    if non_negative:
-        fitted = FittedBounds(ABOVE_SHARE * epsilon, None, True, lowest)
-    elif moves:
-        median = SharedRank(HALF, most, REALS.grid, neighbours)
-        fitted = FittedBounds(SIDE_SHARE * epsilon, PRIVATE_CENTRE_SHARE * epsilon, False, lowest, median)
-    else:
-        fitted = FittedBounds(SIDE_SHARE * epsilon, None, False, lowest)
-    spent = (fitted.side, fitted.centre)
+    usual = (ABOVE_SHARE if non_negative else SIDE_SHARE, PRIVATE_CENTRE_SHARE)
+    few = _needs(max(most // 2, 1), octaves, non_negative, moves)
+    spent = [
+        max(share * epsilon, min(need, most_share * epsilon))
+        for share, (need, most_share) in zip(usual, few, strict=False)
+    ]
 
     def possible(count: int) -> bool:
-        return all(
-            need <= (part or 0)
-            for (need, _), part in zip(_needs(count, octaves, non_negative, moves), spent, strict=False)
-        )
+        needs = _needs(max(count, 1), octaves, non_negative, moves)
+        return all(need <= part for (need, _), part in zip(needs, spent, strict=True))
 
+    enough_to_draw(most, lambda count: possible(count - count_room(epsilon)), epsilon)
+    side, *centre = spent
+    median = SharedRank(HALF, most, REALS.grid, neighbours) if centre else None
+    fitted = FittedBounds(side, centre[0] if centre else None, non_negative, lowest, median)
     return fitted, least_records(possible)
 
 

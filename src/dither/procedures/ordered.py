@@ -38,7 +38,7 @@ class Ordered:
 
     @property
     def records(self) -> int:
-        """The (public) number of records."""
+        """The number of records: private where missing ones are left out, or behind a filter."""
         return len(self._sorted)
 
     def ranks(self, first: int, last: int) -> Floats:
@@ -64,14 +64,14 @@ class Ordered:
         return exact_float_sum(self.ranks(first, last))
 
 
-def read_unbounded(data: ColumnLike, missing: float) -> Ordered:
-    """The records of a numeric array; missing ones count as a public value, huge ones are cut."""
+def read_unbounded(data: ColumnLike, missing: float | None) -> Ordered:
+    """The records of a numeric array, huge ones cut; missing ones count as a public value, or are left out (None)."""
     array = as_array(data)
-    holes = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    holes = np.ma.getmaskarray(array)
     values = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array).astype(np.float64)
-    values = np.where(np.isnan(values), missing, np.clip(values, -LARGEST, LARGEST))
-    if holes is not None:
-        values[holes] = missing
+    absent = np.isnan(values) | holes
+    values = np.clip(values, -LARGEST, LARGEST)
+    values = values[~absent] if missing is None else np.where(absent, missing, values)
     return Ordered(values + 0.0)  # -0.0 is 0.0
 
 

@@ -34,6 +34,7 @@ from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column, RankedRecords
 from dither.statistics.order import RankedValue, RankedValues, rank_of
 from dither.statistics.statistic import FITTED_FIRST, Statistic
+from dither.statistics.unknown_size import SharedRank
 
 Plan = TypeVar("Plan", bound=ProcedurePlan)
 REALS = FloatingGrid(1.0, bits=30, lowest=-64, highest=64)
@@ -44,6 +45,8 @@ APART = 2.0**-7
 """Half a percent: how far the next record is, for public floors of how many records there must be."""
 SIZES = replace(REALS, signed=False)
 """Where distances live."""
+SIZE_SHARE = Fraction(1, 20)
+"""The part of epsilon for whether there are enough records, where their number is private."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,28 @@ def plan_drawn_quantile(records: int, loss: Loss, share: Fraction, *, interval: 
     return _plan(DrawnQuantilePlan, statistic, loss, (records, room, REALS), interval=interval)
 
 
+def plan_selected_quantile(
+    most: int, neighbours: Neighbours, epsilon: Fraction, share: Fraction, *, interval: bool
+) -> tuple[DrawnQuantilePlan, int]:
+    """The same of a private number of records, at what a count of them leaves of epsilon, and how many it must say."""
+    rest = Loss.asked((1 - SIZE_SHARE) * epsilon)
+    part = rest.exact_epsilon * VALUE_SHARE if interval else rest.exact_epsilon
+
+    def possible(count: int) -> bool:
+        rank = rank_of(share, count)
+        return least_epsilon(max(min(rank, count - rank + 1) - 1, 0), relative_points(REALS)) <= part
+
+    statistic = SharedRank(share, most, REALS.grid, neighbours)
+    check_cost(ExponentialDraw.of(statistic, rest, part, None), float(epsilon))
+    enough_to_draw(most, lambda count: possible(max(count - count_room(epsilon), 0)), epsilon)
+    return _drawn(DrawnQuantilePlan, statistic, rest, part, interval=interval), least_records(possible)
+
+
+def count_room(epsilon: Fraction) -> int:
+    """How far below the number of records a count for ``SIZE_SHARE`` of epsilon lies with probability 1/20."""
+    return math.ceil(math.log(10.0) / float(SIZE_SHARE * epsilon))
+
+
 def plan_drawn_range(records: int, loss: Loss, shares: tuple[Fraction, Fraction], *, interval: bool) -> DrawnRangePlan:
     """The distance of any two quantiles, likewise."""
     lower, upper = distinct_ranks(records, shares)
@@ -250,10 +275,22 @@ def _plan(
     """``among``: how many records there are, how many of so many lie beyond the answer at the least, and the grid."""
     epsilon = min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
     part = epsilon * VALUE_SHARE if interval else epsilon
-    spent = Loss(loss.epsilon)
     records, room, grid = among
-    check_cost(ExponentialDraw.of(statistic, spent, part, None), loss.epsilon)
+    check_cost(ExponentialDraw.of(statistic, Loss(loss.epsilon), part, None), loss.epsilon)
     # The gap next to the value is one change away.
     needed = relative_points(grid)
     enough_to_draw(records, lambda count: least_epsilon(room(count) - 1, needed) <= part, loss.exact_epsilon)
-    return within(plan_class(spent, statistic, part, epsilon - part if interval else None), spent)
+    return _drawn(plan_class, statistic, loss, part, interval=interval)
+
+
+def _drawn(
+    plan_class: Callable[[Loss, Statistic[Data], Fraction, Fraction | None], Plan],
+    statistic: Statistic[Data],
+    loss: Loss,
+    part: Fraction,
+    *,
+    interval: bool,
+) -> Plan:
+    """``part``: the epsilon of the answer; what is left of the whole is for the interval."""
+    spent, whole = Loss(loss.epsilon), min(loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+    return within(plan_class(spent, statistic, part, whole - part if interval else None), spent)

@@ -250,6 +250,10 @@ class GaussianMixture(KMeans):
     soft: ClassVar[bool] = True
     part: ClassVar[str] = "component"
 
+    @property
+    def label(self) -> str:
+        return f"{super().label} (means, then weight and standard deviation)"
+
     def rows_of(self, components: Components) -> list[tuple[float, ...]]:
         if components.shares is None or components.deviations is None:
             raise RuntimeError("a pass of a mixture has shares and deviations")

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from dither.errors import InvalidArgument, NotApplicable
+from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import MOST_EPSILON
 from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
@@ -28,14 +26,20 @@ from dither.procedures.fitted_bounds import (
     plan_private_bounds,
 )
 from dither.procedures.ordered import Ordered
+from dither.procedures.unbounded_quantiles import SIZE_SHARE
 from dither.queries.plan import Options, Plan, Result, StatisticPlan
-from dither.queries.query import prepared_statistic
-from dither.queries.unbounded import BoundsOptional, few_rows, missing_number, released_float
-from dither.release import ClampedTo
+from dither.queries.query import relation_of
+from dither.queries.unbounded import (
+    TOO_FEW,
+    BoundsOptional,
+    SizeTest,
+    count_plan,
+    counted_missing,
+    released_float,
+)
+from dither.release import ClampedTo, Counted
 from dither.sources.column import Column, Shape
-from dither.sources.grid import BIT, Grid
-from dither.statistics.totals import TrimmedTotal
-from dither.statistics.unknown_size import FilteredTotal
+from dither.sources.grid import Grid
 from dither.typing import Interval
 
 if TYPE_CHECKING:
@@ -44,9 +48,6 @@ if TYPE_CHECKING:
 
 BEYOND_SHARE = Fraction(1, 10)
 """The part of epsilon for how many records lie beyond the bounds."""
-SIZE_SHARE = Fraction(1, 20)
-"""The part of epsilon for whether there are enough records, where their number is private."""
-TOO_FEW = "there may be too few records to find bounds: pass bounds=(lower, upper), or ask with a larger epsilon"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class BoundsFitted(BoundsOptional[float, Interval]):
     non_negative: bool = field(default=False, kw_only=True)
     count_beyond: bool = field(default=False, kw_only=True)
     takes_unit = True
+    drops_without_bounds = True
     since_0_1_0 = ("non_negative", "count_beyond")
     moves_with_records: ClassVar[bool] = True
     """True if the statistic of shifted records is known from that of the records and their public number."""
@@ -90,11 +92,12 @@ class BoundsFitted(BoundsOptional[float, Interval]):
     def plan_without_bounds(self, facts: Shape, options: Options) -> Plan:
         asked = min(options.loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
         positive, unit, moves = self.non_negative, self._unit(facts), not facts.private or self.moves_with_records
-        rest, least = asked, None
+        rest, size = asked, None
         if facts.private:
             fitted, least = plan_private_bounds(
                 facts.records, facts.neighbours, asked, non_negative=positive, unit=unit, moves=moves
             )
+            size = SizeTest.of(facts, asked, least)
             rest -= SIZE_SHARE * asked
         else:
             fitted = plan_bounds(facts.records, asked, non_negative=positive, unit=unit, moves=moves)
@@ -108,11 +111,10 @@ class BoundsFitted(BoundsOptional[float, Interval]):
             plain,
             fitted,
             inner,
-            count_plan("records", plain, SIZE_SHARE * asked, None) if least is not None else None,
-            least,
+            size,
             count_plan("records beyond", plain, counted, options.confidence) if self.count_beyond else None,
             options.loss,
-            missing_number(self.nulls) if facts.nullable else None,
+            counted_missing(self.nulls, facts),
         )
         plan.rehearse()
         return plan
@@ -131,24 +133,7 @@ class BoundsFitted(BoundsOptional[float, Interval]):
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
         if schema.limit_is_private and self.counts_people_without_bounds:
             return shape
-        one_column = self.column is not None and not schema.column(self.column).drops_nulls
-        if self.bounds is not None or not shape.private or not one_column or schema.unit is not None:
-            return super().table_facts(schema, shape)
-        if shape.neighbours is not Neighbours.ADD_REMOVE_CHANGE:
-            raise NotApplicable("by", "groups", f"{self.name} without bounds is not asked of groups", "bounds=")
-        return few_rows(self, schema, shape)
-
-
-def count_plan(label: str, facts: Shape, epsilon: Fraction, confidence: Fraction | None) -> StatisticPlan[Column]:
-    """A noisy count of records with a property: one record moves it by at most one."""
-    statistic = (
-        FilteredTotal(facts.records, BIT, facts.neighbours)
-        if facts.private
-        else TrimmedTotal(0, facts.records, BIT, Grid(Fraction(1), 0, facts.records))
-    )
-    options = Options(Loss.asked(epsilon), "worst_case", "laplace", confidence)
-    name, prepared = prepared_statistic(statistic, options)
-    return StatisticPlan(label, prepared, name, options.level)
+        return super().table_facts(schema, shape)
 
 
 @dataclass(frozen=True)
@@ -161,14 +146,12 @@ class FittedPlan(Plan[Ordered]):
     fitted: FittedBounds
     options: Options
     """What is left for the statistic."""
-    size: StatisticPlan[Column] | None
-    """Where the number of records is private: a noisy count of them."""
-    least: int | None
-    """How many it must say for an answer."""
+    size: SizeTest | None
+    """Where the number of records is private."""
     beyond: StatisticPlan[Column] | None
     """How many records lie beyond the bounds, where that was asked for."""
     asked: Loss
-    missing: float | None = None
+    missing: Counted = None
 
     def rehearse(self) -> None:
         """Refuse now what would be refused later: every plan within bounds that may be drawn is like one of these."""
@@ -189,7 +172,8 @@ class FittedPlan(Plan[Ordered]):
 
     @property
     def _parts(self) -> list[Plan[Column]]:
-        return [self.typical, *(item for item in (self.size, self.beyond) if item is not None)]
+        size = None if self.size is None else self.size.counted
+        return [self.typical, *(item for item in (size, self.beyond) if item is not None)]
 
     @property
     def loss(self) -> Loss:
@@ -201,7 +185,7 @@ class FittedPlan(Plan[Ordered]):
 
     @property
     def neighbours(self) -> Neighbours:
-        return self.facts.neighbours
+        return relation_of(self.facts)
 
     @property
     def mechanism(self) -> str:
@@ -216,10 +200,8 @@ class FittedPlan(Plan[Ordered]):
         return self.options.level
 
     def run(self, records: Ordered) -> Result:
-        if self.size is not None and self.least is not None:
-            counted = self.size.run(Column(np.ones(records.records, dtype=np.int64), BIT))
-            if counted.value < self.least:
-                return Result(None, reason=TOO_FEW)
+        if self.size is not None and not self.size.passes(records):
+            return Result(None, reason=TOO_FEW)
         bracket = self.fitted.run(records)
         result = self.bounded(bracket.grid).run(bracket.column(records))
         low, high = (released_float(end) for end in bracket.ends)

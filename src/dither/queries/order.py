@@ -21,9 +21,10 @@ from dither.queries.unbounded import (
     BoundsOptional,
     TestedOrDrawn,
     Unbounded,
-    missing_number,
+    counted_missing,
     quantile_without_bounds,
 )
+from dither.release import Counted
 from dither.sources.column import Shape
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -116,6 +117,7 @@ class Quantile(TestedOrDrawn, _ByShare):
 
     q: AnyNumber = field(kw_only=True)
     noun: ClassVar[str] = "quantile"
+    drops_without_bounds = True
 
     def check(self) -> None:
         fraction_of_unit("q", self.q, closed=True)
@@ -193,8 +195,7 @@ class Quantiles(BoundsOptional[Numbers, Intervals]):
     def plan_without_bounds(self, facts: Shape, options: Options) -> Plan:
         chosen_among(options.mechanism, options.noise, ("inverse",), "not for quantiles without bounds=(lower, upper)")
         drawn = plan_drawn_quantiles(self.statistic(facts, REALS.grid), options.loss, options.confidence)
-        missing = missing_number(self.nulls) if facts.nullable else None
-        return DrawnQuantiles(self.label, drawn, options.level, missing)
+        return DrawnQuantiles(self.label, drawn, options.level, counted_missing(self.nulls, facts))
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class DrawnQuantiles(Plan[Ordered]):
     label: str
     prepared: SeveralDraws
     confidence: float | None
-    missing: float | None = None
+    missing: Counted = None
     neighbours = Neighbours.CHANGE_ONE
     mechanism = "inverse"
     noise = "exponential"
@@ -228,6 +229,7 @@ class Median(TestedOrDrawn, _ByShare):
 
     noun: ClassVar[str] = "median"
     share = Fraction(1, 2)
+    drops_without_bounds = True
 
     def unbounded(self) -> Unbounded:
         return quantile_without_bounds(self.share)

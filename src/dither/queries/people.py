@@ -30,7 +30,7 @@ from dither.procedures.people import (
     row_limits,
     total_limits,
 )
-from dither.queries.fitted import SIZE_SHARE
+from dither.procedures.unbounded_quantiles import SIZE_SHARE
 from dither.queries.plan import Options, PeopleRead, Plan, Result, StatisticPlan
 from dither.queries.query import prepared_statistic
 from dither.release import Counted, PersonLimit

@@ -19,9 +19,9 @@ import numpy as np
 
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
-from dither.queries.fitted import count_plan
 from dither.queries.plan import Options, Plan, Result, StatisticPlan, WrappedPlan
 from dither.queries.query import prepared_statistic
+from dither.queries.unbounded import count_plan
 from dither.release import POPULATION, SAMPLE, IntervalName
 from dither.sources.column import Column, RankedRecords, Shape
 from dither.sources.grid import BIT, Grid

@@ -56,6 +56,7 @@ class CountPresent(StatisticQuery[int, CountInterval, EntriesData]):
     column: str | None = None
     noun: ClassVar[str] = "number of values"
     nulls = None
+    is_about_reading = True
 
     def shape(self, data: EntriesData) -> Shape:
         return entries_shape(data)
@@ -107,6 +108,7 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
     """What lies outside is clamped; a session takes them from its schema."""
     noun: ClassVar[str] = "quality"
     nulls = None
+    is_about_reading = True
     is_transformed = True
 
     def __post_init__(self) -> None:
@@ -160,6 +162,10 @@ class SharesPlan(WrappedPlan[R_contra]):
 
     @property
     def confidence(self) -> float | None:
+        return self.level
+
+    @property
+    def simultaneous(self) -> float | None:
         return self.level
 
     @property

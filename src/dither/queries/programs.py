@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, cast, run
 
 import numpy as np
 
-from dither.errors import InvalidArgument, NotIsolated
+from dither.errors import InvalidArgument, NotIsolated, check_callable
 from dither.kernels.elementary import Floats
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.metric_space import MetricSpace
@@ -288,6 +288,7 @@ class Program(Query[Released, Released, Mixed]):
     accepts = ("where",)
 
     def __post_init__(self) -> None:
+        check_callable("progress", self.progress)
         object.__setattr__(self, "space", as_space(self.space))
         if self.answer_space is not None:
             instead = "is for answers of numbers, not for points of a space: leave it out"

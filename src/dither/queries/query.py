@@ -119,6 +119,8 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     column: str | None
     dates: ClassVar[Literal["refused", "dates", "days"]] = "refused"
     """What it makes of a column of dates: nothing, dates, or a number of days."""
+    is_about_reading: ClassVar[bool] = False
+    """True if it asks how entries read as their column is declared, so that a format matters whatever they are."""
     is_transformed: ClassVar[bool] = False
     """True if a rising function of a statistic is released instead of it, such as a root: post-processing."""
     accepts: ClassVar[tuple[Literal["where", "by"], ...]] = ("where", "by")
@@ -373,6 +375,11 @@ def _relation(facts: StatisticFacts) -> Neighbours | None:
     return Neighbours.CHANGE_ONE if _is_dropped(facts) else None
 
 
+def relation_of(facts: Shape) -> Neighbours:
+    """Between which datasets the loss of an answer about a column holds."""
+    return _relation(facts) or facts.neighbours
+
+
 def prepared_statistic(statistic: Statistic | VectorStatistic, options: Options) -> tuple[str, Prepared]:
     """The mechanism, from public facts alone; remembered where the question can be hashed."""
     try:
@@ -452,13 +459,17 @@ class ColumnQuery(StatisticQuery[V_co, B_co, "ColumnData"]):
     def check(self) -> None:
         """Refuse fields of its own that make no query."""
 
+    drops_without_bounds: ClassVar[bool] = False
+    """True if records without a value are left out where no bounds are known, too."""
+
     def settled(self, mechanism: MechanismChoice) -> Self:
-        return self if self.bounds is None else super().settled(mechanism)
+        return self if self.bounds is None and not self.drops_without_bounds else super().settled(mechanism)
 
     def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
         declared = schema.columns.get(str(self.column))
         is_bounded = self.bounds is not None or (isinstance(declared, Measured) and declared.is_bounded)
-        return (str(self.column),) if is_bounded and self.drops_with(mechanism) else ()
+        drops = (is_bounded or self.drops_without_bounds) and self.drops_with(mechanism)
+        return (str(self.column),) if drops else ()
 
     def plan(self, facts: Shape, options: Options) -> Plan[R]:
         return self.as_dates(super().plan(facts, options))

@@ -24,7 +24,7 @@ from dither.queries.plan import Options, PeopleRead, Plan
 from dither.queries.population import plan_mean, plan_trimmed_mean
 from dither.queries.query import ColumnQuery, Query, check_sample, measured_column, not_proved
 from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
-from dither.queries.unbounded import TestedOrDrawn, Unbounded, missing_number, trimmed_mean_without_bounds
+from dither.queries.unbounded import TestedOrDrawn, Unbounded, trimmed_mean_without_bounds
 from dither.release import B_co, V_co
 from dither.sources.column import Column, Shape, missing_steps, read_bits
 from dither.sources.grid import BIT, Grid
@@ -98,7 +98,7 @@ class Sum(BoundsFitted, _Total[float, Interval]):
             grid = unbounded_grid(None if self.step is None else exact(self.step, "step"))
             if self.non_negative:
                 grid = Grid(grid.step, 0, grid.ends[1])
-            read = PeopleRead(self.column, grid, grid.clamp(round(Fraction(missing_number(self.nulls)) / grid.step)))
+            read = PeopleRead(self.column, grid, grid.clamp(round(Fraction(self.missing_unbounded or 0) / grid.step)))
         return SumOfPeople.planned(
             self.label,
             read,

@@ -21,7 +21,7 @@ import numpy as np
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.choice import chosen_among, named_noise
 from dither.mechanisms.margin_test import MarginTest
-from dither.mechanisms.mechanism import Prepared, only_noises
+from dither.mechanisms.mechanism import MOST_EPSILON, Prepared, only_noises
 from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.stable import REFUSAL, lead_margin, stable_choice
 from dither.mechanisms.stable_bins import GaussianBins, StableBins
@@ -31,16 +31,32 @@ from dither.privacy import Loss, Neighbours, fraction_of_unit
 from dither.procedures import plans
 from dither.procedures.ordered import LARGEST, Ordered, read_unbounded
 from dither.procedures.unbounded import enough_records
-from dither.procedures.unbounded_quantiles import plan_drawn_quantile, plan_drawn_range
-from dither.queries.plan import AUTO, Options, Plan, Result
-from dither.queries.query import ColumnQuery, Missing, Query, measured_column
+from dither.procedures.unbounded_quantiles import (
+    SIZE_SHARE,
+    plan_drawn_quantile,
+    plan_drawn_range,
+    plan_selected_quantile,
+)
+from dither.queries.plan import AUTO, Options, Plan, Result, StatisticPlan
+from dither.queries.query import (
+    ColumnQuery,
+    Missing,
+    Query,
+    drop_not_declared,
+    measured_column,
+    prepared_statistic,
+    relation_of,
+)
 from dither.queries.registry import DATES, NUMBERS, Menu, query
-from dither.release import B_co, V_co
+from dither.release import B_co, Counted, V_co
 from dither.sources.column import Column, Shape, shape_of
 from dither.sources.entries import FAILURES, text
 from dither.sources.frames import ColumnLike, column_entries, is_table
+from dither.sources.grid import BIT, Grid
 from dither.sources.schema import Schema
-from dither.sources.types import Measured
+from dither.sources.types import DROP, Measured
+from dither.statistics.totals import TrimmedTotal
+from dither.statistics.unknown_size import FilteredTotal
 from dither.typing import CategoryValue, ColumnData, EntriesData, Interval, Nulls, Number
 
 if TYPE_CHECKING:
@@ -62,6 +78,46 @@ Chosen: TypeAlias = Any
 """A mechanism; each planner knows which one it is for."""
 Planner: TypeAlias = Callable[[int, Loss, Chosen, bool], plans.ProcedurePlan]
 """(records, loss, mechanism, whether an interval is wanted) -> the procedure."""
+SelectedPlanner: TypeAlias = Callable[[Shape, Fraction, bool], tuple[plans.ProcedurePlan, int]]
+"""(facts, epsilon, whether an interval is wanted) -> the procedure, and how many records a count of them must say."""
+TOO_FEW = (
+    "there may be too few records with a value for an answer without bounds: pass bounds=(lower, upper), or ask with a "
+    "larger epsilon; quality(column) says how many are missing or unreadable"
+)
+
+
+def count_plan(label: str, facts: Shape, epsilon: Fraction, confidence: Fraction | None) -> StatisticPlan[Column]:
+    """A noisy count of records with a property: one record moves it by at most one."""
+    statistic = (
+        FilteredTotal(facts.records, BIT, facts.neighbours)
+        if facts.private
+        else TrimmedTotal(0, facts.records, BIT, Grid(Fraction(1), 0, facts.records))
+    )
+    options = Options(Loss.asked(epsilon), "worst_case", "laplace", confidence)
+    name, prepared = prepared_statistic(statistic, options)
+    return StatisticPlan(label, prepared, name, options.level)
+
+
+@dataclass(frozen=True)
+class SizeTest:
+    """Whether a private number of records is enough, by a noisy count of them: public, and paid for."""
+
+    counted: StatisticPlan[Column]
+    least: int
+
+    @classmethod
+    def of(cls, facts: Shape, epsilon: Fraction, least: int) -> SizeTest:
+        """The test for a part of the epsilon of an answer."""
+        return cls(count_plan("records", facts, SIZE_SHARE * epsilon, None), least)
+
+    @property
+    def loss(self) -> Loss:
+        """What it spends."""
+        return self.counted.loss
+
+    def passes(self, records: Ordered) -> bool:
+        """Its result, a release."""
+        return bool(self.counted.run(Column(np.ones(records.records, dtype=np.int64), BIT)).value >= self.least)
 
 
 @dataclass(frozen=True)
@@ -71,6 +127,8 @@ class Unbounded:
     noun: str
     planners: Mapping[str, Planner]
     """By the mechanisms that serve it, the default first (docs/decisions.md)."""
+    selected: SelectedPlanner | None = None
+    """By the first of them where the number of records is private; None: not proved."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +139,18 @@ class UnboundedPlan(Plan[Ordered]):
     procedure: plans.ProcedurePlan
     confidence: float | None
     miss: Fraction | None
-    missing: float | None
-    neighbours = Neighbours.CHANGE_ONE
+    asked: Loss
+    missing: Counted = None
+    neighbours: Neighbours = Neighbours.CHANGE_ONE
+    size: SizeTest | None = None
+    """Where the number of records is private."""
 
     @property
     def loss(self) -> Loss:
-        return self.procedure.loss
+        if self.size is None:
+            return self.procedure.loss
+        stated = self.size.loss.concentrated + self.procedure.loss.concentrated
+        return Loss(self.asked.epsilon, stated=stated)
 
     @property
     def mechanism(self) -> str:
@@ -97,6 +161,8 @@ class UnboundedPlan(Plan[Ordered]):
         return self.procedure.noise
 
     def run(self, records: Ordered) -> Result:
+        if self.size is not None and not self.size.passes(records):
+            return Result(None, reason=TOO_FEW)
         answer = self.procedure.run(records, self.miss)
         result = answer.found
         wanted = self.miss is not None and result.low is not None and result.high is not None
@@ -112,9 +178,20 @@ def unbounded_plan(label: str, asked: Unbounded, nulls: Nulls | None, facts: Sha
     why = f"not for a {asked.noun} without bounds=(lower, upper)"
     mechanism = chosen_among(options.mechanism, options.noise, tuple(asked.planners), why)
     only_noises(mechanism.name, named_noise(options.noise), "laplace")
-    missing = missing_number(nulls)
-    procedure = asked.planners[mechanism.name](facts.records, options.loss, mechanism, options.miss is not None)
-    return UnboundedPlan(label, procedure, options.level, options.miss, missing if facts.nullable else None)
+    missing = counted_missing(nulls, facts)
+    if not facts.private:
+        procedure = asked.planners[mechanism.name](facts.records, options.loss, mechanism, options.miss is not None)
+        return UnboundedPlan(label, procedure, options.level, options.miss, options.loss, missing)
+    first, *_ = asked.planners
+    if asked.selected is None or mechanism.name != first:
+        why = "the number of records is private (a filter, or missing values that are left out)"
+        raise NotApplicable("mechanism", mechanism.name, why, "bounds=(lower, upper), or nulls=0 of the whole table")
+    epsilon = min(options.loss.exact_epsilon, Fraction(int(MOST_EPSILON)))
+    procedure, least = asked.selected(facts, epsilon, options.miss is not None)
+    size = SizeTest.of(facts, epsilon, least)
+    if size.loss.exact_epsilon + procedure.loss.exact_epsilon > options.loss.exact_epsilon:
+        raise RuntimeError("the parts of a plan cost more than the whole")
+    return UnboundedPlan(label, procedure, options.level, options.miss, options.loss, missing, relation_of(facts), size)
 
 
 def _constants(mechanism: ProposeTest) -> Constants:
@@ -140,7 +217,7 @@ class BoundsOptional(ColumnQuery[V_co, B_co]):
         if self.bounds is not None:
             return super().plan(facts, options)
         self._check_step()
-        if self.drops_nulls:
+        if self.drops_nulls and not self.drops_without_bounds:
             raise InvalidArgument("nulls", self.nulls, "needs bounds=(lower, upper); without them pass a number")
         return self.plan_without_bounds(facts, options)
 
@@ -153,7 +230,12 @@ class BoundsOptional(ColumnQuery[V_co, B_co]):
     def read(self, data: ColumnData, shape: Shape) -> Column | Ordered:
         if self.bounds is not None:
             return super().read(data, shape)
-        return read_unbounded(data, missing_number(self.nulls))
+        return read_unbounded(data, self.missing_unbounded)
+
+    @property
+    def missing_unbounded(self) -> float | None:
+        """The public number that a missing record counts as where no bounds are known; None if it is left out."""
+        return None if self.drops_nulls else missing_number(self.nulls)
 
     # --- in a table whose column is declared without bounds ------------------------------------------------------
 
@@ -162,16 +244,36 @@ class BoundsOptional(ColumnQuery[V_co, B_co]):
         if declared.is_bounded or self.bounds is not None:
             return super().bound(schema)
         self._check_step()
-        return self if self.nulls is not None else dataclasses.replace(self, nulls=declared.missing_value)
+        if self.drops_nulls and not declared.drops_nulls:
+            raise drop_not_declared(self.nulls)
+        if self.nulls is not None:
+            return self
+        missing: Nulls = "drop" if declared.drops_nulls else declared.missing_value
+        return dataclasses.replace(self, nulls=missing)
 
     def table_facts(self, schema: Schema, shape: Shape) -> Shape:
-        return super().table_facts(schema, shape) if self.bounds is not None else public_rows(self, schema, shape)
+        if self.bounds is not None:
+            return super().table_facts(schema, shape)
+        if not shape.private or not self.drops_without_bounds or schema.unit is not None:
+            return public_rows(self, schema, shape)
+        if shape.neighbours is not Neighbours.ADD_REMOVE_CHANGE:
+            raise NotApplicable("by", "groups", f"{self.name} without bounds is not asked of groups", "bounds=")
+        return few_rows(self, schema, shape)
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[EngineColumn | Ordered]:
-        return super().select(records, prepared) if self.bounds is not None else [_whole_column(records, self)]
+        if self.bounds is not None:
+            return super().select(records, prepared)
+        return [_whole_column(records, self, self.missing_unbounded)]
 
     def missing_in(self, schema: Schema) -> Missing:
-        return super().missing_in(schema) if self.bounds is not None else missing_number(self.nulls)
+        return super().missing_in(schema) if self.bounds is not None else self.missing_unbounded
+
+
+def counted_missing(nulls: Nulls | None, facts: Shape) -> Counted:
+    """What becomes of missing records where no bounds are known, as a release says it."""
+    if facts.dropped or nulls == DROP:
+        return DROP
+    return missing_number(nulls) if facts.nullable else None
 
 
 class TestedOrDrawn(BoundsOptional[float, Interval]):
@@ -195,6 +297,9 @@ def quantile_without_bounds(share: Fraction) -> Unbounded:
             "inverse": lambda records, loss, _, interval: plan_drawn_quantile(records, loss, share, interval=interval),
             "propose_test": lambda records, loss, m, _: plans.plan_location(records, loss, share, _constants(m)),
         },
+        lambda facts, epsilon, interval: plan_selected_quantile(
+            facts.records, facts.neighbours, epsilon, share, interval=interval
+        ),
     )
 
 
@@ -278,14 +383,14 @@ class Scale(Query[float, Interval, ColumnData]):
         return public_rows(self, schema, shape)
 
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[Ordered]:  # noqa: ARG002
-        return [_whole_column(records, self)]
+        return [_whole_column(records, self, missing_number(self.nulls))]
 
 
-def _whole_column(records: TableRecords, query: Scale | BoundsOptional[V_co, B_co]) -> Ordered:
+def _whole_column(records: TableRecords, query: Query, missing: float | None) -> Ordered:
     """All records of a query's column, in order."""
     column = records.rows(query.used).column(0).to_numpy().astype(np.float64)
     # Behind a filter there may be none, and that is no error.
-    return read_unbounded(column, missing_number(query.nulls)) if len(column) else Ordered(column)
+    return read_unbounded(column, missing) if len(column) else Ordered(column)
 
 
 def declared_missing(schema: Schema, columns: Sequence[str]) -> Missing:

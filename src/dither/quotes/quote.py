@@ -205,10 +205,10 @@ class Quote:
         error, bound = (_formatted(_each(item)) if known else "not known" for item in (self.expected_error, self.bound))
         width = "" if self.half_width is None else f"± {_formatted(_each(self.half_width))}"
         said = "; ".join([self.meaning, *self.assumptions])
-        return self.query, str(self.loss), error, bound, width, said, self.mechanism
+        return self.query, str(self.loss), self.typical_text, error, bound, width, said, self.mechanism
 
     def _repr_html_(self) -> str:
-        return table_html(_heads(self.confidence), [self._row()])
+        return _table([self])
 
 
 class Quotes(list[Quote]):
@@ -227,13 +227,17 @@ class Quotes(list[Quote]):
         return f"<Quotes, {self.loss} for all {len(self)}:\n{listed}\n>"
 
     def _repr_html_(self) -> str:
-        level = self[0].confidence if self else LEVEL
-        return table_html(_heads(level), [quote._row() for quote in self], note=f"{self.loss} for all {len(self)}")
+        return _table(self, note=f"{self.loss} for all {len(self)}")
 
 
-def _heads(confidence: float) -> tuple[str, ...]:
-    errors = ("expected error", f"{confidence:.0%} within", "interval about")
-    return ("question", "privacy loss", *errors, "these are", "mechanism")
+def _table(quotes: Sequence[Quote], note: str = "") -> str:
+    """Quotes as notebooks show them; what is typical comes first, where there is such a range."""
+    confidence = quotes[0].confidence if quotes else LEVEL
+    errors = ("typical error", "expected error", f"{confidence:.0%} within", "interval about")
+    heads = ("question", "privacy loss", *errors, "these are", "mechanism")
+    rows = [quote._row() for quote in quotes]
+    kept = [place for place, head in enumerate(heads) if head != errors[0] or any(row[place] for row in rows)]
+    return table_html([heads[place] for place in kept], [[row[place] for place in kept] for row in rows], note=note)
 
 
 @dataclass(frozen=True)

@@ -374,7 +374,7 @@ def plan(
         predicate,
         keys,
         finder,
-        asked.together,
+        asked.together if keys else asked.together or inner.simultaneous,
         limit=limit,
         people_finder=people_finder,
     )

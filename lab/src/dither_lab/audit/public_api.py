@@ -189,7 +189,7 @@ def _unbounded_calls() -> Iterator[PublicCall]:
             detail = f"without bounds, {mechanism}"
             yield PublicCall(name, call, here, there, loss, (name, mechanism, "without bounds"), detail, (200, 2_000))
     # One record crosses from the far end of one side to that of the other; bounds are part of what is released.
-    bulk = np.repeat([-3.0, 0.0, 3.0], [20, 30, 51])
+    bulk = np.repeat([-3.0, 0.0, 3.0], [30, 45, 76])
     left, right = (np.append(bulk, item) for item in (-1e6, 1e6))
 
     def with_bounds(release: dt.Release[float, tuple[float, float]]) -> tuple[float, ...]:

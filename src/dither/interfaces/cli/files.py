@@ -18,7 +18,7 @@ from dither.interfaces.cli.tables import answered_by
 from dither.sql.select import is_select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
     from dither.privacy import Budget
@@ -62,11 +62,15 @@ def ask_file(
         options["interval"],
     )
     entry = entry_of(item.query)
+    any_type = entry.any_type(item.query)
+    if item.query.is_about_reading and options["format_"]:
+        _ask_declared(file, question, options, plot=plot, as_json=as_json)
+        return
     if not item.columns:
         rows = PublicCount(item.query.label, Neighbours.CHANGE_ONE)
         _show(released(rows, rows.run(file_rows(file, layout=layout_of(options)))), plot=plot, as_json=as_json)
         return
-    columns = {name: _read(file, name, options, any_type=entry.any_type(item.query)) for name in item.columns}
+    columns = {name: _read(file, name, options, any_type=any_type) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
 
@@ -79,8 +83,7 @@ def _read(file: Path, name: str, options: AskCommandOptions, *, any_type: bool) 
     layout = layout_of(options)
     if any_type:
         return read_file_entries(file, name, layout=layout)
-    written = formats_of(options["format_"], {name: ""})
-    said = written.get(name, written.get(""))
+    said = _number_format(formats_of(options["format_"], {name: ""}), name)
     return read_file_column(file, name, layout=layout, written=None if said is None else NumberFormat.of(said))
 
 
@@ -94,7 +97,12 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
 
     amounts: Any = (number("epsilon", options["epsilon"]), number("delta", options["delta"]))  # it takes decimals
     schema = _schema(
-        file, question, options, lambda: file_rows(file, layout=layout_of(options)), budget=Budget(*amounts)
+        file,
+        question,
+        options,
+        lambda: file_rows(file, layout=layout_of(options)),
+        budget=Budget(*amounts),
+        boundless=bool(options["format_"]),
     )
     with Session(schema, ledger=MemoryLedger()) as session:
         answered = answered_by(session, question, options)
@@ -164,7 +172,9 @@ def _declared(
     if boundless and not options["bounds"]:
         missing = next((name for name in left if name not in stored_types), None)
         if missing is None:
-            return columns | {name: Real(None, None, nulls=_nulls(options)) for name in left}
+            return columns | {
+                name: Real(None, None, nulls=_nulls(options), format=_number_format(written, name)) for name in left
+            }
         wanted = f"must be a column of the file: {', '.join(stored_types)}{suggested(missing, stored_types)}"
         raise InvalidArgument("column", missing, wanted)
     if not options["bounds"] and left:
@@ -178,6 +188,16 @@ def _declared(
         said = written.get(name, usual_format(written, type_name))
         columns[name] = column_type(payload, f"{name}={payload}", options["nulls"], said)
     return columns
+
+
+def _number_format(written: Mapping[str, str], name: str) -> str | None:
+    """The format of a column of which no range is known: numbers, because dates have one."""
+    said = written.get(name, written.get(""))
+    dated = written.get(name, "" if "" in written else written.get("%", ""))
+    if "%" in dated and "1234" not in dated:
+        wanted = "is of dates, which need a range that you know: pass --bounds 1900-01-01 2100-01-01, or a narrower one"
+        raise InvalidArgument("format", dated, wanted)
+    return said
 
 
 def _bound_type(text: str) -> str:

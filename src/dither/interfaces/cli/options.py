@@ -208,6 +208,9 @@ class BoundsCommand(click.Command):
         split: list[str] = []
         for place, argument in enumerate(args):
             pair = argument.split(",") if place and args[place - 1] == "--bounds" else []
+            after = args[place + 1] if place + 1 < len(args) else "--"
+            if len(pair) == 1 and after.startswith("--"):
+                raise click.UsageError(f"--bounds {argument}: two numbers are needed, --bounds LOWER UPPER", ctx)
             split += pair if len(pair) == 2 and all(pair) else [argument]
         return super().parse_args(ctx, split)
 

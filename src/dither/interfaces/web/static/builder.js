@@ -10,6 +10,7 @@ const CONFIDENCES = [
   ["0.9", "90%"],
   ["0.95", "95%"],
   ["0.99", "99%"],
+  ["0.95 at once", "95%, all intervals at once"],
   ["none", "no interval: all of epsilon on the answer"],
 ];
 /** What may be publicly known of a column: the name, and a key and a label for each number. */
@@ -197,7 +198,8 @@ function payment(me, left) {
       return {
         epsilon: number(epsilon, "Epsilon"),
         delta: number(delta, "Delta"),
-        confidence: confidence.value === "none" ? null : Number(confidence.value),
+        confidence: confidence.value === "none" ? null : Number.parseFloat(confidence.value),
+        ...(confidence.value.endsWith("at once") ? { simultaneous: true } : {}),
       };
     },
   };

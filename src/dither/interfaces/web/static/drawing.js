@@ -87,7 +87,9 @@ export function answersFigure(releases, dataset = null) {
 function questionFigure(question, releases, dataset) {
   const first = releases[0];
   const { picture, about } = pictureOf(question);
-  const rows = releases.flatMap((one) => rowsOf(one, about ? about.split(", ") : []));
+  const names = about ? about.replace(/ \(.*$/, "").split(", ") : [];
+  // Components of mixtures have two numbers behind the coordinates of their means.
+  const rows = releases.flatMap((one) => rowsOf(one, picture === "points" ? [...names, "weight", "standard deviation"] : names));
   const bars = picture === "bars";
   // Coefficients and coordinates are in different units: those of a unit share a scale.
   const unitOf = (row) => row.coordinate ?? (picture === "line" ? row.label : "");
@@ -95,8 +97,9 @@ function questionFigure(question, releases, dataset) {
   const scaleIn = new Map([...units].map((unit) => [unit, scaleOf(rows.filter((row) => unitOf(row) === unit), bars || picture === "line")]));
   const scales = rows.map((row) => scaleIn.get(unitOf(row)));
   const scale = units.size === 1 ? scales[0] : null;
-  const sure = first.confidence ? `${Number((first.confidence * 100).toPrecision(4))}%` : null;
+  const sure = first.confidence ? percentOf(first.confidence) : null;
   const several = rows.length > 1;
+  const intervals = rows.filter((row) => row.low !== null).length;
   return h(
     "figure",
     { class: `answer ${several ? "several" : "single"}` },
@@ -104,13 +107,19 @@ function questionFigure(question, releases, dataset) {
     several ? null : headline(rows[0], sure),
     releases.length === 1 ? planePicture(picture, about, first, rows, dataset) : null,
     scales.some(Boolean) ? (several ? table(rows, scales, scale, bars, sure) : lone(rows[0], scales[0], bars)) : null,
-    several && sure && sure !== "100%"
-      ? h("p", { class: "fine" }, `Each interval holds by itself in ${sure} of answers: of ${formatted(rows.length)} some may miss.`)
-      : null,
+    intervals > 1 && sure && sure !== "100%" ? h("p", { class: "fine" }, heldWords(first, sure, intervals)) : null,
     h("p", { class: "fine" }, plainWords(first, sure)),
     howItWasMade(first),
   );
 }
+
+/** How often several intervals hold: each by itself, or all of them at once. */
+function heldWords(release, sure, intervals) {
+  if (release.simultaneous) return `All intervals hold at once in ${percentOf(release.simultaneous)} of answers.`;
+  return `Each interval holds by itself in ${sure} of answers: of ${formatted(intervals)} some may miss. “All at once” is among the intervals to choose.`;
+}
+
+const percentOf = (share) => `${Number((share * 100).toPrecision(4))}%`;
 
 /** The picture with two axes that some answers have; null for the others. */
 function planePicture(picture, about, release, rows, dataset) {
@@ -127,7 +136,7 @@ function planePicture(picture, about, release, rows, dataset) {
         low: release.interval?.[index]?.[0] ?? null,
         high: release.interval?.[index]?.[1] ?? null,
       })),
-      about.split(", "),
+      about.replace(/ \(.*$/, "").split(", "),
     );
   return null;
 }
@@ -159,7 +168,9 @@ function headline(row, sure) {
 function plainWords(release, sure) {
   const protects = PROTECTED[release.neighbours] ?? "one record";
   const words = [release.mechanism === "public" ? "A public fact, free." : `Noise hides ${protects}.`];
-  if (sure && release.interval_of === "population")
+  if (release.refused || (sure && !release.interval)) {
+    // Neither an interval nor a value that it would be of.
+  } else if (sure && release.interval_of === "population")
     words.push(`The interval is for the population: it holds the value there in at least ${sure} of samples and answers.`);
   else if (sure) words.push(`The interval accounts for that noise: it holds the value without noise ${sure === "100%" ? "always" : `in at least ${sure} of answers`}.`);
   else if (release.mechanism !== "public") words.push("No interval was asked for.");
@@ -321,7 +332,7 @@ function table(rows, scales, shared, bars, sure) {
           {},
           h("th", { scope: "row" }, row.label),
           h("td", { class: "number strong" }, row.refused ? "refused" : formatted(row.value)),
-          h("td", { class: "number bar-cell" }, row.low === null ? "" : `${formatted(row.low)} – ${formatted(row.high)}`),
+          h("td", { class: "number bar-cell" }, row.low === null ? "" : `${formatted(row.low)} to ${formatted(row.high)}`),
           h("td", { class: "drawn" }, scales[index] ? strip(row, scales[index], bars) : null),
         ),
       ),

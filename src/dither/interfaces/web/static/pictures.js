@@ -175,6 +175,6 @@ export function pointsPicture(points, names) {
           ];
         }),
     }),
-    more > 0 ? h("p", { class: "hint" }, `By the first two of ${more + 2} coordinates; the table has all of them.`) : null,
+    more > 0 ? h("p", { class: "hint" }, `By the first two of ${more + 2} numbers; the table has all of them.`) : null,
   );
 }

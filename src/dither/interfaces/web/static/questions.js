@@ -135,13 +135,13 @@ function callOf(dataset, { kind, ...given }, entry, form) {
 
 /** The same question as a program in Python that asks this server. */
 export function asPython(dataset, question) {
-  const { query, sql, epsilon, delta, where, by, confidence, mechanism } = question;
+  const { query, sql, epsilon, delta, where, by, confidence, simultaneous, mechanism } = question;
   const options = [
     `epsilon=${epsilon}`,
     delta ? `delta=${delta}` : null,
     where ? `where=${literal(where)}` : null,
     by?.length ? `by=${literal(by)}` : null,
-    confidence === 0.95 ? null : `confidence=${literal(confidence)}`,
+    simultaneous ? `confidence=dt.Simultaneous(${confidence})` : confidence === 0.95 ? null : `confidence=${literal(confidence)}`,
     mechanism ? `mechanism=${literal(mechanism)}` : null,
   ].filter(Boolean);
   const call = sql === undefined ? objectOf(query) : /["\\]/.test(sql) ? literal(sql) : `"""${sql}"""`;

@@ -209,7 +209,14 @@ function schemaForm({ files, complete }, named) {
     const names = stored.map((one) => [one.name, one.name]);
     offer(unit, [["", "every row is another person"], ...names], "");
     ends.forEach((end, index) => offer(end, names, names[index]?.[0] ?? null));
-    fill(found, h("p", { class: "hint" }, `${stored.length} columns. Only their names and stored types were looked at.`));
+    const alone = stored.length === 1;
+    fill(
+      found,
+      h("p", { class: "hint" }, `${stored.length} column${alone ? "" : "s"}. Only their names and stored types were looked at.`),
+      alone
+        ? h("p", { class: "hint" }, "A single column? If the file has lines before its names, or other signs between fields, say so above, under “text files of other layouts”, and list them again.")
+        : null,
+    );
     rest.hidden = false;
     turn();
   }
