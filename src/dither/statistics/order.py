@@ -26,6 +26,7 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
+from dither.sensitivity.middle import HasMiddleScore, split_by
 from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.padded_links import padded
 from dither.sensitivity.quantiles import HasQuantiles
@@ -55,6 +56,7 @@ class RankedValue(
     HasReachableValues[RankedRecords],
     HasPopulationChains[RankedRecords],
     LevelsByMargins[RankedRecords],
+    HasMiddleScore[RankedRecords],
 ):
     """The value at one rank of a bounded column with a public number of records.
 
@@ -131,6 +133,9 @@ class RankedValue(
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
         return ReachableValues(ranks_from(data, self.rank, self.answers.ends), -self.rank, self.records - self.rank + 1)
+
+    def imbalance(self, data: RankedRecords) -> Callable[[int], int]:
+        return split_by(data, self.middle_share)
 
     def population_chains(self, data: RankedRecords, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
         lower, upper = (

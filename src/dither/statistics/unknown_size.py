@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -31,6 +31,7 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
+from dither.sensitivity.middle import HasMiddleScore, split_by
 from dither.sensitivity.padded_links import FEW_LINKS, padded
 from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.sensitivity.sum_and_count import HasSumAndCount
@@ -50,6 +51,7 @@ class SharedRank(
     HasReachableValues[RankedRecords],
     HasPopulationChains[RankedRecords],
     LevelsByMargins[RankedRecords],
+    HasMiddleScore[RankedRecords],
 ):
     """The value at rank ``max(1, ceil(q n))`` of a selection with a private number n of records.
 
@@ -109,6 +111,9 @@ class SharedRank(
             return here.ladder(data, algorithm)
         # The number of records is private here: a sublinear search is cut where the public bound on it says.
         return OrderLadder(here, data, cut_for=self.most if algorithm == "sublinear" else None)
+
+    def imbalance(self, data: RankedRecords) -> Callable[[int], int]:
+        return split_by(data, self.middle_share)
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
         here = self.ranked(data)
