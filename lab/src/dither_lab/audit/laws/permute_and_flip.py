@@ -118,7 +118,7 @@ class InOrder(_Broken):
 
 class _Certain(FlippedCosts):
     def chances(self) -> dict[int, Ball]:
-        return {point: ball(1) if coin > Fraction(1, 2) else coin for point, coin in super().chances().items()}
+        return {point: ball(1) if coin > ball(Fraction(1, 2)) else coin for point, coin in super().chances().items()}
 
 
 class CertainCoins(_Broken):
