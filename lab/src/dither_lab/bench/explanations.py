@@ -15,7 +15,8 @@ _PASSES = (
 )
 _TIES = (
     "On whole numbers with many ties OpenDP's score measures the distance to the middle of a block of equal records, "
-    "ours to its edge, and it draws by permute-and-flip; both help on coarse grids and neither on fine ones."
+    "ours to its edge, and it draws by permute-and-flip; both help on coarse grids and neither on fine ones. Where the "
+    "unit is declared `middle_score` does both (quantiles/median of ages in their unit)."
 )
 _EVEN = (
     "For even n diffprivlib centres on the gap between the two middle records and is scored by the kinder of two "

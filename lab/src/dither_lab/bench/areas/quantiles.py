@@ -414,6 +414,62 @@ def _round_numbers(quick: bool) -> list[Comparison]:
     ]
 
 
+def _coarse_grids(quick: bool) -> list[Comparison]:
+    """Medians of whole ages and grades: the usual draw, permute and flip, and the score of grids in the records' unit.
+
+    OpenDP's candidates are all whole numbers of the bounds: the same declaration.
+    """
+    count, calls = (5, 50) if quick else (20, 200)
+
+    def way(label: str, name: str, epsilon: float) -> Way:
+        return Way(OURS, "quantile", label, {**_options(name, 0.5, epsilon), "choice": label})
+
+    def grades(index: int, folder: Path) -> dict[str, NDArray[np.int64]]:
+        return {"x": _grades(1_000, index, folder)["x"].astype(np.int64)}
+
+    units = [
+        Comparison(
+            name=f"median of ages in their unit/epsilon={epsilon:g}",
+            what=f"median of {INPUTS['c']}, whole years declared as their unit",
+            data=Data("quantiles c", partial(records, "c"), count),
+            ours=way("middle_score", "c", epsilon),
+            others=(
+                Way("OpenDP", "quantile", options=_options("c", 0.5, epsilon)),
+                way("permute_and_flip", "c", epsilon),
+                way("inverse", "c", epsilon),
+            ),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_ONE,
+            score=scored(0.5),
+            unit="years",
+            effort=MeasuringEffort(count, calls, 2.0),
+            asked=(Asked("error", 1.0, peers=("OpenDP",)),),
+        )
+        for epsilon in (0.1, 0.5)
+    ]
+    flipped = [
+        Comparison(
+            name=f"permute and flip/{name}/epsilon={epsilon:g}",
+            what=f"median of {title}, by permute and flip",
+            data=Data(f"permute and flip {name}", make, count),
+            ours=way("permute_and_flip", "c", epsilon),
+            others=(way("inverse", "c", epsilon),),
+            measures=("error", "time"),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_ONE,
+            score=scored(0.5),
+            effort=MeasuringEffort(count, calls, 2.0),
+        )
+        for name, title, make in (
+            ("ages", "5,000 whole ages from 18 on, bounds (0, 120)", _ages),
+            ("grades", "1,000 whole grades, bounds (0, 120)", grades),
+        )
+        for epsilon in (0.1, 0.5)
+    ]
+    return [*units, *flipped]
+
+
 def _without_bounds(quick: bool) -> list[Comparison]:
     """DL09's refined interquartile range against the coarse scale, each with the whole loss."""
     count = 10 if quick else 50
@@ -579,6 +635,7 @@ def comparisons(quick: bool) -> list[Comparison]:
         *_filtered_means(quick),
         *_extremes(quick),
         *_round_numbers(quick),
+        *_coarse_grids(quick),
         *_populations(quick),
         _several(quick),
         *_without_bounds(quick),
