@@ -1,4 +1,4 @@
-"""The middle score: private for every relation, drawn by its law, and right only where the grid is the records' unit."""
+"""The middle score: private for every relation, drawn by its law, right only where the grid is the records' unit."""
 
 import itertools
 import math
@@ -108,7 +108,11 @@ def test_it_finds_the_median_of_whole_ages_and_loses_that_of_two_values():
 def test_selections_of_a_private_number_are_answered():
     """Behind a filter, an empty selection included; the interval is that of any drawn answer."""
     ages = np.array([30, 31, 31, 32, 33] * 40)
-    with dt.open({"age": ages, "group": ["a", "b"] * 100}, columns={"age": dt.Integer(0, 100), "group": dt.Category(["a", "b", "c"])}, budget=dt.Budget(epsilon=100.0)) as session:  # noqa: E501
+    with dt.open(
+        {"age": ages, "group": ["a", "b"] * 100},
+        columns={"age": dt.Integer(0, 100), "group": dt.Category(["a", "b", "c"])},
+        budget=dt.Budget(epsilon=100.0),
+    ) as session:
         answered = session.ask(dt.Median("age"), epsilon=10.0, where="group = 'a'", mechanism="middle_score")
         assert 29 <= answered.value <= 34
         assert answered.mechanism == "middle_score"

@@ -55,9 +55,7 @@ class Inverse(Mechanism):
         return ExponentialDraw.of(ask.statistic, loss, epsilon, interval, rounded=rounded)
 
 
-def answer_and_interval(
-    ask: MechanismSpec[Data], statistic: Statistic[Data]
-) -> tuple[Fraction, HalfWidthDraw | None]:
+def answer_and_interval(ask: MechanismSpec[Data], statistic: Statistic[Data]) -> tuple[Fraction, HalfWidthDraw | None]:
     """What a drawn answer spends, and the draw of its interval, which spends the rest; None where none is wanted."""
     epsilon = ask.usable.exact_epsilon
     if ask.confidence is None:

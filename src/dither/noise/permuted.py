@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import Floats
-from dither.noise.discrete_exponential import geometric
 from dither.noise.entropy import Source, system, uniform_integer
+from dither.noise.vectors import geometric_draws
 
+_FEW_COINS = 16
+"""So many are flipped first, and then as many again each time."""
 _HALVINGS, _NODES = 16, 24
 """The time of the first coin is integrated over panels that halve towards zero, with so many nodes in each."""
 
@@ -28,12 +30,15 @@ def first_admitted(points: int, admits: Callable[[int, int], bool], rate: Fracti
     every coin.  Cost: at most one coin for each point.
     """
     moved: dict[int, int] = {}
+    coins: list[int] = []
     for tried in range(points):
+        if tried == len(coins):
+            coins += geometric_draws(max(_FEW_COINS, tried), rate, source=source)
         # One swap of a shuffle, of which no more is written down than was looked at.
         place = tried + uniform_integer(points - tried, source)
         point = moved.get(place, place)
         moved[place] = moved.get(tried, tried)
-        if admits(point, geometric(rate, source)):
+        if admits(point, coins[tried]):
             return point
     raise RuntimeError("no coin refuses the cheapest point")
 

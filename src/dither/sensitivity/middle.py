@@ -58,7 +58,7 @@ def split_by(data: RankedRecords, share: Fraction) -> Callable[[int], int]:
     """The imbalance of these records: private."""
     above, whole, records = share.numerator, share.denominator, data.records
     if not records:
-        return lambda point: 0  # noqa: ARG005
+        return lambda point: 0
     _, values, counts = data.runs(1, records)
     up_to = np.cumsum(counts)
 

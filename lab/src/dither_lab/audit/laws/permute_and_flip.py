@@ -122,7 +122,7 @@ class _Certain(FlippedCosts):
 
 
 class CertainCoins(_Broken):
-    """Coins that would probably admit are not flipped: one change takes a point's chance from certain to below a half."""
+    """Coins that would probably admit are not flipped: one change takes a point from certain to below a half."""
 
     mistake = "coins that are taken for certain above a half"
 
@@ -205,5 +205,3 @@ class UnitRate(_BrokenMiddle):
 
     def flipped(self, prepared: Rated, held: dict[int, dict[int, int]], ends: tuple[int, int]) -> Costs:
         return FlippedCosts(2 * prepared.rate, held, ends)
-
-
