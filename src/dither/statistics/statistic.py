@@ -50,6 +50,10 @@ class Statistic(HasLadder[Data]):
             """
 
         @property
+        def ladder_beta_per_epsilon(self) -> Fraction | None:
+            """The same for the smoothed ladder, where it was measured; None: its own rule."""
+
+        @property
         def linear_time_ladder(self) -> bool:
             """True if ``U_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
 
@@ -61,6 +65,7 @@ class Statistic(HasLadder[Data]):
         mechanism_preference = WORST_CASE_FIRST
         prefers_least_error = False
         beta_per_epsilon = None
+        ladder_beta_per_epsilon = None
         linear_time_ladder = False
         labels = None
 
