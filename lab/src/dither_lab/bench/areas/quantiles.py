@@ -557,12 +557,13 @@ def _fitted_means(quick: bool) -> list[Comparison]:
     """Means whose bounds are drawn, beside the same mean with bounds that somebody guessed."""
     count, options = 5 if quick else 10, {"epsilon": 1.0}
     guessed, perfect = "bounds=(0, 1,000,000), a good guess", "bounds at the largest record (not private)"
+    pays, mostly = Data("unbounded pays", partial(_pays, 10_000), count), Data("mostly zero", _mostly_zero, count)
 
     return [
         Comparison(
             name=f"mean without bounds/{name}",
-            what=f"mean of 10,000 lognormal pays without bounds{', declared as not negative' if positive else ''}",
-            data=Data("unbounded pays", partial(_pays, 10_000), count),
+            what=f"mean of 10,000 lognormal pays without bounds{note}",
+            data=data,
             ours=Way(OURS, "mean", "bounds drawn", {**options, "non_negative": positive}),
             others=(
                 Way(OURS, "mean", guessed, {**options, "bounds": (0, 1_000_000)}),
@@ -576,8 +577,18 @@ def _fitted_means(quick: bool) -> list[Comparison]:
             effort=MeasuringEffort(count, 60, 1.0),
             asked=(Asked("error", 1.6, peers=(guessed,)),),
         )
-        for name, positive in (("any sign", False), ("not negative", True))
+        for name, note, positive, data in (
+            ("any sign", "", False, pays),
+            ("not negative", ", declared as not negative", True, pays),
+            ("four in five are 0", ", four in five of them 0", False, mostly),
+        )
     ]
+
+
+def _mostly_zero(index: int, folder: Path) -> Dataset:
+    """Pays of whom few have any: the centre of bounds that are drawn is a tie."""
+    paid = np.random.default_rng([12, index]).random(10_000) < 0.2
+    return {"x": np.where(paid, _pays(10_000, index, folder)["x"], 0.0)}
 
 
 def _normal(size: int, index: int, folder: Path) -> Dataset:
