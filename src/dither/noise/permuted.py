@@ -57,5 +57,5 @@ def admitted_chances(costs: NDArray[np.int64] | Floats, rate: float) -> Floats:
     times = (centres[:, None] + halves[:, None] * nodes).ravel()
     left = np.log1p(-np.outer(coins, times))
     densities = coins[:, None] * np.exp(held @ left - left)
-    chances: Floats = (densities @ (halves[:, None] * weights).ravel())[where]
-    return chances / chances.sum()
+    chances: Floats = np.asarray(densities @ (halves[:, None] * weights).ravel(), dtype=np.float64)[where]
+    return np.asarray(chances / chances.sum())
