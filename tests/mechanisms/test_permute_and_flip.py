@@ -14,7 +14,10 @@ from dither.errors import NotApplicable
 from dither.mechanisms.choice import prepare
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
+from dither.noise.discrete_exponential import settle_geometric
+from dither.noise.entropy import LazyBits
 from dither.noise.permuted import admitted_chances, first_admitted
+from dither.noise.vectors import geometric_draws
 from dither.privacy import Loss
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
@@ -147,3 +150,14 @@ def test_fine_grids_and_several_numbers_are_refused():
         dt.quantiles([1.0, 2.0], q=[0.2, 0.5], bounds=(0, 10), step=1, epsilon=1, mechanism="permute_and_flip")
     with pytest.raises(NotApplicable, match="noise"):
         dt.median([1.0], bounds=(0, 10), step=1, epsilon=1, mechanism="permute_and_flip", noise="laplace")
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(7, 3), Fraction(1, 10**6)])
+def test_many_coins_are_those_of_one_by_one(rate):
+    """Floats decide from the same bits as balls do: 3,000 words, and some near the ends of the unit interval."""
+    words = np.random.default_rng(8).integers(1, 2**64, 3_000, dtype=np.uint64)
+    words[:5] = [1, 2**20, 2**63, 2**64 - 2, 2**64 - 1]
+    given = iter([words.tobytes()])
+    drawn = geometric_draws(len(words), rate, source=lambda count: next(given, b"\x55" * count))
+    singly = [LazyBits.continuing([int(word)], 64, lambda count: b"\x55" * count) for word in words]
+    assert drawn == [settle_geometric(rate, bits) for bits in singly]
