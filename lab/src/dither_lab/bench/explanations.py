@@ -48,6 +48,9 @@ EXPLANATIONS: dict[str, str] = {
         "Whoever knows the largest record spends nothing on bounds, and its noise is the least that cuts nothing: not "
         "private. Ours spends a fifth to three tenths of epsilon on bounds, which lie a little beyond or cut a few."
     ),
+    "quantiles/permute and flip/*/time/inverse": (
+        "Points are tried one by one, each with a coin, until one is admitted; a draw with replacement needs one number."
+    ),
     "quantiles/*/time/PyDP": _FIXED,
     "quantiles/private median/growth/OpenDP": (
         "OpenDP's time seems to be that of its 10,001 candidates until the records outnumber them, so it grows later; "
