@@ -49,7 +49,8 @@ EXPLANATIONS: dict[str, str] = {
         "private. Ours spends a fifth to three tenths of epsilon on bounds, which lie a little beyond or cut a few."
     ),
     "quantiles/permute and flip/*/time/inverse": (
-        "Points are tried one by one, each with a coin, until one is admitted; a draw with replacement needs one number."
+        "Points are tried one by one, each with a coin, until one is admitted; a draw with replacement takes one "
+        "random number."
     ),
     "quantiles/*/time/PyDP": _FIXED,
     "quantiles/private median/growth/OpenDP": (
