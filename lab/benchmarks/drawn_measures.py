@@ -1,12 +1,12 @@
-"""What public measures and costs do for drawn order statistics: extremes, and round numbers on fine grids.
+"""What public measures and costs do for drawn order statistics: extremes, round numbers on fine grids, coarse grids.
 
 Errors are the expected ones of the mechanisms' own laws, which the audit compares with independent ones and with draws:
 no sampling.  For extremes each way is divided by what was done before (one-sided draws, on coarse grids from points
 that are all alike), and errors below 1/10,000 of the range count as that; printed are the geometric mean over all
 shapes and the largest ratio.  Round numbers: the error with all points alike, and with half of the weight on round
-numbers.
+numbers.  Coarse grids: the error of the usual draw, and what permute and flip and the middle score are of it.
 
-Run: python lab/benchmarks/drawn_measures.py [extremes|round]
+Run: python lab/benchmarks/drawn_measures.py [extremes|round|coarse]
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from dither.privacy import Loss
 from dither.statistics.order import COARSE_POINTS
 
 EPSILONS = {"extremes": (0.3, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0, 12.0, 20.0), "round": (0.1, 0.5, 1.0, 2.0)}
+EPSILONS["coarse"] = (0.1, 0.5, 1.0, 2.0, 5.0)
+DRAWS = 20
+"""Datasets of each shape of a coarse grid."""
 SMALL = 1e-4
 Shape = tuple[str, NDArray[np.float64], tuple[float, float], float | None]
 
@@ -118,11 +121,49 @@ def round_numbers() -> None:
             print(f"{name}, {share:g} | " + " | ".join(cells), flush=True)
 
 
+def tied(n: int, rng: np.random.Generator) -> Iterator[Shape]:
+    """(name, records, bounds, step) on coarse grids; of the last two the grid is finer than the records' unit."""
+    yield "whole ages", np.clip(np.rint(rng.normal(45, 18, n)), 0, 120), (0, 120), 1
+    yield "grades", np.clip(np.rint(rng.normal(5.6, 0.8, n)), 0, 10), (0, 10), 1
+    yield "minutes", np.clip(np.rint(rng.gamma(4, 90, n)), 0, 1_440), (0, 1_440), 1
+    yield "thousands of pay", np.clip(np.rint(rng.lognormal(4, 0.5, n)), 0, 1_000), (0, 1_000), 1
+    yield "beds", np.clip(rng.poisson(2, n), 0, 20).astype(float), (0, 20), 1
+    yield "years", rng.integers(1950, 2011, n).astype(float), (1900, 2030), 1
+    yield "ratings 20, 40, ...", rng.choice([20.0, 40, 60, 80, 100], n, p=[0.05, 0.1, 0.2, 0.4, 0.25]), (0, 100), 1
+    yield "0 or 100", rng.choice([0.0, 100.0], n, p=[0.45, 0.55]), (0, 100), 1
+
+
+def coarse() -> None:
+    """Print the mean error of ``inverse``, and that of the others over it."""
+    rng = np.random.default_rng(11)
+    for n in (100, 1_000, 10_000):
+        found: dict[tuple[str, float], list[list[float]]] = {}
+        for _ in range(DRAWS):
+            for name, x, bounds, step in tied(n, rng):
+                query = dt.Median(bounds=bounds, step=step)
+                shape = query.shape(x)
+                statistic, column = query.resolve(shape), query.read(x, shape)
+                for epsilon in EPSILONS["coarse"]:
+                    found.setdefault((name, epsilon), []).append(
+                        [
+                            prepare(statistic, epsilon=epsilon, mechanism=way)[1].error_laws(column)[0].mean
+                            for way in ("inverse", "permute_and_flip", "middle_score")
+                        ]
+                    )
+        for name in dict.fromkeys(name for name, _ in found):
+            cells = []
+            for epsilon in EPSILONS["coarse"]:
+                usual, flipped, middle = np.mean(found[name, epsilon], axis=0)
+                over = [f"{number / usual:.2f}" if usual > SMALL * 1e-6 else "-" for number in (flipped, middle)]
+                cells.append(f"{usual:.2g}: {over[0]}, {over[1]}")
+            print(f"{name}, n = {n} | " + " | ".join(cells), flush=True)
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("which", choices=EPSILONS, default="extremes", nargs="?")
-    extremes() if parser.parse_args().which == "extremes" else round_numbers()
+    {"extremes": extremes, "round": round_numbers, "coarse": coarse}[parser.parse_args().which]()
 
 
 if __name__ == "__main__":

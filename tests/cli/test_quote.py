@@ -137,7 +137,7 @@ def files_fixture(tmp_path):
     [
         ("median(pay)", ("--bounds", "0", "6000", "--format", "1.234,56")),
         ("median(pay)", ("--bounds", "0,6000", "--by", "job")),
-        ("mean(pay)", ("--bounds", "0", "6000", "--where", "job = 'clerk'", *PRIOR)),
+        ("mean(pay)", ("--bounds", "0", "6000", "--where", "job = 'clerk'", "--prior", "lognormal:700:0.8")),
         ("SELECT avg(pay), count(*) FROM own GROUP BY job", ("--column", "pay=real:0:6000")),
         ("median(day)", ("--bounds", "2000-01-01", "2030-01-01")),
         ("median(pay)", ()),

@@ -1,6 +1,7 @@
 """Which mechanisms serve which statistics, the default first: a public rule, pinned for every statistic."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from pkgutil import resolve_name
@@ -211,7 +212,40 @@ def test_trimmed_means_that_cut_many_records_are_drawn_along_the_smoothed_ladder
         statistic = totals.TrimmedTotal(cut, 10 * cut, GRID, ends)
         assert prepare(statistic, epsilon=epsilon, confidence=confidence)[0] == expected
     assert prepare(totals.TrimmedTotal(enough, 10 * enough, GRID, ends), epsilon=1.0, noise="cauchy")[0] == "smooth"
-    assert prepare(totals.TrimmedTotal(0, 10 * enough, GRID, ends), epsilon=100.0)[0] == "worst_case"
+    assert prepare(totals.TrimmedTotal(0, 10 * enough, GRID, ends), epsilon=1.9)[0] == "worst_case"
+
+
+@pytest.mark.parametrize("name", ["TrimmedTotal, all", "FilteredTotal"])
+def test_sums_have_staircase_noise_from_epsilon_two_on(name):
+    """Unless losses add up as rho, a law of noise was named, or one record moves the sum by one step only."""
+    statistic = STATISTICS[name]
+    for ledger in (None, "basic", "advanced"):
+        assert prepare(statistic, epsilon=2.0, ledger=ledger)[0] == "staircase"
+        assert prepare(statistic, epsilon=1.99, ledger=ledger)[0] == "worst_case"
+    assert prepare(statistic, epsilon=2.0, ledger="zcdp")[0] == "worst_case"
+    assert prepare(statistic, epsilon=2.0, noise="laplace")[0] == "worst_case"
+    counted = unknown_size.FilteredTotal(10, Grid(Fraction(1), 0, 1), COME_OR_GO)
+    assert prepare(counted, epsilon=5.0)[0] == "worst_case"
+
+
+@pytest.mark.parametrize("name", ["RankedValue", "SharedRank", "PaddedRank"])
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_quantiles_on_coarse_grids_are_flipped_where_losses_add_up_as_epsilon(name, confidence):
+    """Not without a ledger, nor under a zcdp filter, nor on fine grids, nor extremes: a public rule."""
+    statistic = STATISTICS[name]
+    chosen = {
+        ledger: prepare(statistic, epsilon=1.0, confidence=confidence, ledger=ledger)[0]
+        for ledger in (None, "basic", "advanced", "zcdp")
+    }
+    assert chosen == {
+        None: "inverse",
+        "basic": "permute_and_flip",
+        "advanced": "permute_and_flip",
+        "zcdp": "inverse",
+    }
+    fine = replace(statistic, answers=Grid(Fraction(1), 0, 4_096))
+    assert prepare(fine, epsilon=1.0, confidence=confidence, ledger="basic")[0] == "inverse"
+    assert prepare(STATISTICS["RankedValue, largest"], epsilon=1.0, ledger="basic")[0] == "inverse"
 
 
 def test_the_registry_holds_every_mechanism_once():
@@ -301,7 +335,7 @@ def test_quotes_under_a_zcdp_filter_compare_at_equal_rho():
 def test_auto_compares_the_least_errors_at_equal_rho():
     """Two attributes at a large epsilon: the mechanism is the best of those whose epsilons were lowered to one rho."""
     statistic = STATISTICS["WorkloadCounts"]
-    name, prepared = prepare(statistic, epsilon=4.0, equal_rho=True)
+    name, prepared = prepare(statistic, epsilon=4.0, ledger="zcdp")
     tried = {one: prepare(statistic, epsilon=4.0, mechanism=one)[1] for one in applicable(statistic)}
     least = min(one.loss.concentrated.rho for one in tried.values())
 

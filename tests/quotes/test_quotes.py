@@ -271,6 +271,26 @@ def test_the_largest_tables_are_imagined_as_quickly():
     assert quote.expected_error < 0.001
 
 
+def test_what_counts_all_records_is_quoted_for_as_many_as_can_be_made_up():
+    """The middle score of a trillion rows is refused, instead of listing them; without a prior it is quoted."""
+    asked = {"epsilon": 1.0, "mechanism": "middle_score"}
+    with pytest.raises(dt.NotApplicable, match="this many records"):
+        dt.quote(dt.Median("year"), PRIVATE, prior=dt.Uniform(2011, 2014), rows=1 << 40, **asked)
+    assert dt.quote(dt.Median("year"), PRIVATE, prior=dt.Uniform(2011, 2014), rows=999, **asked).expected_error < 1
+    assert dt.quote(dt.Median("year"), PRIVATE, **asked).mechanism == "middle_score"
+
+
+@pytest.mark.parametrize(
+    "prior", [dt.Normal(-1e9, 1), dt.Normal(1e9, 1), dt.Uniform(-9, -1), dt.PublicSample([9e6, 1e7])]
+)
+def test_priors_that_contradict_the_bounds_are_refused(prior):
+    """All of their values would be clamped to one bound, and the error would be quoted as 0."""
+    with pytest.raises(dt.InvalidArgument, match="bounds of the column, 0 to 600,000"):
+        dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, prior=prior)
+    beside = dt.Uniform(-600_000, 12_000)
+    assert dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, prior=beside).prior == repr(beside)
+
+
 def test_gaps_of_imagined_samples_are_exponential():
     """Mean 1/n and the same standard deviation (4,000 gaps: five sigma is 8%)."""
     grid = dt.Real(0, 1).grid
@@ -313,7 +333,8 @@ def test_a_prior_lets_auto_compare():
     assert asked.mechanism == session.quote(dt.TrimmedMean("pay"), epsilon=1.0, prior=dt.Uniform(0, 600)).mechanism
     assert asked.mechanism != session.plan(dt.TrimmedMean("pay"), epsilon=1.0).mechanism
     assert session.ask(dt.Count(), epsilon=1.0, prior=PRIOR).value == 50
-    noisy = session.quote(dt.Median("pay"), epsilon=1.0, prior=PRIOR, noise="laplace", delta=1e-6)
+    pays = dt.Lognormal(median=70, sigma=0.8)
+    noisy = session.quote(dt.Median("pay"), epsilon=1.0, prior=pays, noise="laplace", delta=1e-6)
     assert set(noisy.alternatives) <= {"smooth", "worst_case"}
 
 

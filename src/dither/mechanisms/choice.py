@@ -23,7 +23,7 @@ from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
 from dither.noise.law import Law
 from dither.numbers import Number, exact
-from dither.privacy import Loss
+from dither.privacy import FilterName, Loss
 from dither.release import SAMPLE, IntervalName
 from dither.sensitivity.global_sensitivity import Data
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -86,11 +86,12 @@ def prepare(
     noise: NoiseChoice = "auto",
     confidence: Number | None = None,
     interval: IntervalName = SAMPLE,
-    equal_rho: bool = False,
+    ledger: FilterName | None = None,
 ) -> tuple[str, Prepared[Data]]:
     """The mechanism for a question and the name of its mechanism, from public facts alone.
 
-    ``equal_rho``: the loss is added up as rho, so "auto" compares errors at equal rho instead of equal epsilon.
+    ``ledger``: how the losses of the dataset add up, where that is known.  Under "zcdp" they are added up as rho, so
+    "auto" compares errors at equal rho instead of equal epsilon.
     """
     loss = Loss.asked(epsilon, delta)
     law = named_noise(noise)
@@ -98,9 +99,9 @@ def prepare(
     ask = MechanismSpec(statistic, loss, law, level, interval)
     is_free = mechanism == "auto" and law is None and interval == SAMPLE and not statistic.is_constant
     if is_free and statistic.prefers_least_error:
-        return _least_error(ask, equal_rho=equal_rho)
+        return _least_error(ask, equal_rho=ledger == "zcdp")
     if is_free and statistic.single is not None:
-        preferred = _preferred(ask, statistic.single)
+        preferred = _preferred(ask, statistic.single, ledger)
         if preferred is not None:
             return preferred
     chosen = _mechanism(mechanism, statistic, law)
@@ -117,9 +118,12 @@ def prepare(
     return chosen.name, prepared
 
 
-def _preferred(ask: MechanismSpec[Data], statistic: Statistic[Data]) -> tuple[str, Prepared[Data]] | None:
+def _preferred(
+    ask: MechanismSpec[Data], statistic: Statistic[Data], ledger: FilterName | None
+) -> tuple[str, Prepared[Data]] | None:
     """What the statistic prefers at this epsilon, unless it would look at too much: public."""
-    name = statistic.preferred_at(ask.usable.exact_epsilon, interval=ask.confidence is not None)
+    interval = ask.confidence is not None
+    name = statistic.preferred_at(ask.usable.exact_epsilon, interval=interval, ledger=ledger)
     if name is None:
         return None
     prepared = MECHANISMS[name]().prepare(ask)

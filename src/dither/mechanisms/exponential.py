@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +85,46 @@ class Shells:
         return self.reachable_values.values(0, 0)[0]
 
 
+class DrawnByChanges(Prepared[Data]):
+    """What draws along a chain have in common: how far they look, and the draw of their interval."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def statistic(self) -> Statistic[Data]: ...
+        @property
+        def rate(self) -> Fraction: ...
+        @property
+        def interval(self) -> HalfWidthDraw | None: ...
+
+    @property
+    @abstractmethod
+    def total_weight(self) -> int:
+        """Of all answers, each of which weighs at least 1: public."""
+
+    @property
+    def draw_length(self) -> int:
+        steps = window(self.total_weight, self.rate)
+        # Intervals look at links alone, which weigh half as much as shells.
+        return steps if self.interval is None else max(steps, self.interval.ranks(self.statistic) // 2)
+
+    @functools.cached_property
+    def reach(self) -> int:
+        ranks = window(self.total_weight, self.rate)
+        return ranks if self.interval is None else max(ranks, self.interval.ranks(self.statistic))
+
+    def with_interval(self, data: Data, answer: int, reachable: ReachableValues) -> Outcome:
+        """The answer, with its interval where one is wanted."""
+        if self.interval is None:
+            return Outcome(answer)
+        return Outcome(answer, self.interval.draw(self.statistic, data, answer, reachable))
+
+    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
+        return None if self.interval is None else (self.interval.typical_half_width(self.statistic, records),)
+
+
 @dataclass(frozen=True)
-class ExponentialDraw(Prepared[Data]):
+class ExponentialDraw(DrawnByChanges[Data]):
     """One draw from the shells, and one for the width of the interval."""
 
     mechanism = "inverse"
@@ -126,19 +166,12 @@ class ExponentialDraw(Prepared[Data]):
         return cls(statistic, loss, epsilon, interval, measure, one_sided=True)
 
     @property
-    def draw_length(self) -> int:
-        steps = window(self.measure.total, self.rate)
-        # Intervals look at links alone, which weigh half as much as shells.
-        return steps if self.interval is None else max(steps, self.interval.ranks(self.statistic) // 2)
+    def total_weight(self) -> int:
+        return self.measure.total
 
     @property
     def step_weight(self) -> int:
         return SLOW if chain_of(self.statistic).linear_time_reachable_values else 1
-
-    @functools.cached_property
-    def reach(self) -> int:
-        ranks = window(self.measure.total, self.rate)
-        return ranks if self.interval is None else max(ranks, self.interval.ranks(self.statistic))
 
     def shells(self, data: Data) -> Shells:
         """The grid points by cost: private."""
@@ -149,9 +182,7 @@ class ExponentialDraw(Prepared[Data]):
         if not chain_of(self.statistic).linear_time_reachable_values:
             shells = replace(shells, reachable_values=shells.reachable_values.remembered(self.reach))
         answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
-        if self.interval is None:
-            return Outcome(answer)
-        return Outcome(answer, self.interval.draw(self.statistic, data, answer, shells.reachable_values))
+        return self.with_interval(data, answer, shells.reachable_values)
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:
         return [self._cells(self.shells(records))]
@@ -181,13 +212,10 @@ class ExponentialDraw(Prepared[Data]):
         mean = total / float(measure.total)
         return WorstCaseError((max(mean, between - mean),), (between,))
 
-    def typical_half_widths(self, records: Data) -> tuple[float, ...] | None:
-        return None if self.interval is None else (self.interval.typical_half_width(self.statistic, records),)
-
     def _cells(self, shells: Shells) -> Cells:
         """Cells of the grid in which all points have one cost and one weight in the measure."""
         reach = min(window(shells.measure.total, self.rate), shells.shell_count)
-        up, down = (_links(shells.reachable_values, reach, sign) for sign in (1, -1))
+        up, down = (links(shells.reachable_values, reach, sign) for sign in (1, -1))
         centre = up[0]
         edges = np.array(shells.measure.edges, dtype=np.int64)
         weights = np.array([float(weight) for weight in shells.measure.weights])
@@ -225,7 +253,7 @@ def _runs(
     return cells, numbers.points(starts), numbers.points(stops), weights
 
 
-def _links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
+def links(reachable: ReachableValues, reach: int, sign: int) -> NDArray[np.int64]:
     """The chain from the value outwards; of very many links, the far ones are interpolated between some."""
     if reach <= _MOST_LINKS:
         result = reachable.values(0, reach) if sign > 0 else reachable.values(-reach, 0)[::-1]

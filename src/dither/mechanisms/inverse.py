@@ -49,15 +49,18 @@ class Inverse(Mechanism):
             return cast("Prepared[Data]", several)  # its data are those of its statistic
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")
-        epsilon, interval = ask.usable.exact_epsilon, None
-        if ask.confidence is not None:
-            spent, miss = epsilon * (1 - VALUE_SHARE), 1 - ask.confidence
-            interval = (
-                HalfWidthDraw(spent, miss)
-                if ask.interval == SAMPLE
-                else HalfWidthDraw.for_population(spent, miss, ask.statistic)
-            )
-            epsilon *= VALUE_SHARE
+        epsilon, interval = answer_and_interval(ask, ask.statistic)
         stated = bounded_range(epsilon) if interval is None else bounded_range(epsilon) + interval.concentrated
         loss, rounded = Loss(ask.loss.epsilon, stated=stated), chain_of(ask.statistic).answers_are_records
         return ExponentialDraw.of(ask.statistic, loss, epsilon, interval, rounded=rounded)
+
+
+def answer_and_interval(ask: MechanismSpec[Data], statistic: Statistic[Data]) -> tuple[Fraction, HalfWidthDraw | None]:
+    """What a drawn answer spends, and the draw of its interval, which spends the rest; None where none is wanted."""
+    epsilon = ask.usable.exact_epsilon
+    if ask.confidence is None:
+        return epsilon, None
+    spent, miss = epsilon * (1 - VALUE_SHARE), 1 - ask.confidence
+    if ask.interval == SAMPLE:
+        return epsilon * VALUE_SHARE, HalfWidthDraw(spent, miss)
+    return epsilon * VALUE_SHARE, HalfWidthDraw.for_population(spent, miss, statistic)

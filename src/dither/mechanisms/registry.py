@@ -20,6 +20,7 @@ from dither.sensitivity.largest_change import HasLargestChange
 from dither.sensitivity.levels import HasLevels
 from dither.sensitivity.limited_shares import HasLimitedShares
 from dither.sensitivity.local import HasLocalSensitivity
+from dither.sensitivity.middle import HasMiddleScore
 from dither.sensitivity.reachable import HasReachableValues
 from dither.sensitivity.sum_and_count import HasSumAndCount
 
@@ -27,6 +28,7 @@ STRUCTURES = (
     HasGlobalSensitivity,
     HasLadder,
     HasReachableValues,
+    HasMiddleScore,
     HasLevels,
     HasLocalSensitivity,
     HasDomainHistogram,

@@ -65,7 +65,8 @@ class SmoothedLadder(Mechanism):
                sensitivity.
     Theorem    docs/proofs/smoothed_ladder.md: the axioms of a ladder make k move by at most 1, and the smoothing makes
                the normalising constant move by at most e^beta.
-    Constants  beta = eps/30, more where few changes make rungs large.  An interval takes a tenth of epsilon.
+    Constants  beta = eps/30 (triangles eps/20), more where few changes make rungs large.  An interval takes a tenth of
+               epsilon.
     Cost       About ``75/eps`` rungs for the draw and ``ln(C/V_0)/beta`` beyond them, C the global sensitivity.
 
     ``beta``: a public smoothness, below epsilon; small for ladders that grow slowly.
@@ -108,8 +109,10 @@ class SmoothedLadder(Mechanism):
 def default_beta(statistic: Statistic[Data], epsilon: Fraction, interval: bool) -> Fraction:
     """The public rule for beta: a thirtieth of the answer's epsilon, or more where no data can resist many changes.
 
-    With an interval down to a sixtieth, where all data resist very many.
+    With an interval down to a sixtieth, where all data resist very many.  Triangles have a share of their own.
     """
+    if statistic.ladder_beta_per_epsilon is not None:
+        return epsilon * statistic.ladder_beta_per_epsilon
     changes = statistic.max_distance_to_instability
     falls, most = (FALLS_WITH_INTERVAL, MOST_BETA_SHARE_WITH_INTERVAL) if interval else (FALLS, MOST_BETA_SHARE)
     wall, least = Fraction(falls, changes) if changes else Fraction(0), epsilon * LEAST_BETA_SHARE

@@ -197,7 +197,11 @@ def draw_endless(
 
 def geometric(rate: Fraction, source: Source = system) -> int:
     """``floor(-ln V / rate)``: at least k with probability ``e^{-rate k}``, exactly."""
-    bits = LazyBits(128 + math.ceil(1 / rate).bit_length(), source)
+    return settle_geometric(rate, LazyBits(128 + math.ceil(1 / rate).bit_length(), source))
+
+
+def settle_geometric(rate: Fraction, bits: LazyBits) -> int:
+    """Read the tape until it decides ``floor(-ln V / rate)``."""
     while True:
         with precision(bits.bits + 32):
             steps = (-bits.uniform(0).log() / ball(rate)).floor().unique_fmpz()

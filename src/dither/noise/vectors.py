@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import EXP_ERROR, LOG_ERROR, Floats, Integers, exp, log
+from dither.noise.discrete_exponential import geometric, settle_geometric
 from dither.noise.entropy import LazyBits, Source, random_words, system
 from dither.noise.exact import settle
 from dither.noise.heavy_tails import PowerLaw
@@ -59,15 +60,32 @@ def integer_laplace_draws(count: int, scale: Real, *, source: Source = system) -
         words = random_words(2 * chunk, source).reshape(2, chunk)
         halves, decided = [], np.ones(chunk, dtype=bool)
         for half in words:
-            length, error = _exponential(half)
-            length = size * length
-            error = size * error + 4.0 * _U * (length + 1.0)
-            below = np.floor(length)
-            decided &= (length - below > error) & (below + 1.0 - length > error) & (length < _TRUSTED)
+            below, surely = _geometric(half, size)
+            decided &= surely
             halves.append(below)
         difference = halves[0] - halves[1]
         parts.append(_repair(difference, decided, words.T, lambda bits: settle_integer_laplace(0, scale, bits), source))
     return _join(parts)
+
+
+def geometric_draws(count: int, rate: Fraction, *, source: Source = system) -> list[int]:
+    """``count`` independent copies of ``floor(-ln V / rate)``: at least k with probability ``e^{-rate k}``."""
+    size = _float(1 / rate)
+    if not 2.0**-200 < size < _TRUSTED:
+        return [geometric(rate, source) for _ in range(count)]
+    words = random_words(count, source)
+    below, decided = _geometric(words, size)
+    drawn: list[int] = _repair(below, decided, words, lambda bits: settle_geometric(rate, bits), source).tolist()
+    return drawn
+
+
+def _geometric(words: NDArray[np.uint64], size: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """``floor(-size ln V)`` for the reals that begin with these bits, and whether floats are sure of it."""
+    length, error = _exponential(words)
+    length = size * length
+    error = size * error + 4.0 * _U * (length + 1.0)
+    below = np.floor(length)
+    return below, (length - below > error) & (below + 1.0 - length > error) & (length < _TRUSTED)
 
 
 def _float(scale: Real) -> float:

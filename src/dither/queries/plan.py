@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Literal
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Prepared
 from dither.numbers import exact
-from dither.privacy import LEFT_OUT, Loss, Neighbours, Simultaneous, fraction_of_unit
+from dither.privacy import LEFT_OUT, FilterName, Loss, Neighbours, Simultaneous, fraction_of_unit
 from dither.release import POPULATION, SAMPLE, ClampedTo, Counted, IntervalName, PersonLimit, Released
 from dither.sources.grid import Grid
 
@@ -46,8 +46,8 @@ class Options:
     """What the interval covers."""
     simultaneous: Simultaneous | None = None
     """Where all intervals are to hold at once: what each of them may miss then depends on how many there are."""
-    equal_rho: bool = False
-    """Whether the loss is added up as rho (a zcdp filter): "auto" then compares errors at equal rho."""
+    ledger: FilterName | None = None
+    """How the losses of the dataset add up, where there is a ledger: under "zcdp" as rho, else as epsilon."""
 
     @classmethod
     def asked(

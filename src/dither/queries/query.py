@@ -398,7 +398,7 @@ def _fresh(statistic: Statistic | VectorStatistic, options: Options) -> tuple[st
         noise=options.noise,
         confidence=options.confidence,
         interval=options.interval,
-        equal_rho=options.equal_rho,
+        ledger=options.ledger,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import NotApplicable
 from dither.kernels.elementary import Floats
 from dither.kernels.ordering import Runs, runs_of
 from dither.quotes.priors import Prior
@@ -15,6 +16,8 @@ BLOCK = 4096
 """So many neighbouring ranks are drawn together."""
 FEW_BLOCKS = 16
 """Samples of at most so many blocks are drawn in full."""
+MOST_LISTED = 1 << 22
+"""No more neighbouring ranks are listed."""
 NODES = 1 << 14
 """Totals of large samples are integrals over so many equally likely values."""
 
@@ -52,6 +55,9 @@ class ImaginedColumn:
 
     def runs(self, first: int, last: int) -> Runs:
         """The different values at ranks first..last; of records beyond them nothing is imagined."""
+        if last - first >= MOST_LISTED:
+            why = "a quote would have to make all of them up"
+            raise NotApplicable("prior", "this many records", why, "quotes without a prior")
         return runs_of(self.ranks(first, last), first - 1)
 
     @property

@@ -19,6 +19,7 @@ from dither.kernels.elementary import Floats
 from dither.numbers import Number, exact
 from dither.quotes.graph_priors import DegreeSequence, ErdosRenyi, GraphPrior
 from dither.sources.column import as_array
+from dither.sources.grid import Grid
 from dither.sources.types import day_number
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ MOST_SAMPLED = 1 << 20
 """Of a larger public sample evenly spaced quantiles are kept."""
 LARGEST = 1e30
 """No value of any column is larger; with it all quantiles are finite numbers."""
+OUTSIDE = 0.01
+"""A prior of which all but such a share lies beyond one bound contradicts it."""
 WIDEST_SIGMA = 64.0
 """Of the logarithms: quantiles down to 2**-60 of a median of at most LARGEST then stay below 1e308."""
 
@@ -237,6 +240,17 @@ def prior_of(given: Prior | Mapping[str, Prior] | None, column: str | None, colu
         if name not in columns:
             raise InvalidArgument("prior", name, f"must be a declared column: {', '.join(columns)}")
     return given.get(column)
+
+
+def check_within(prior: Prior, grid: Grid) -> None:
+    """Refuse a prior that contradicts the bounds of a column: nearly all of its values would be clamped to one end."""
+    least, most = (grid.value(end) for end in grid.ends)
+    lowest, highest = prior.quantile(np.array([OUTSIDE, 1.0 - OUTSIDE]))
+    if highest < least or lowest > most:
+        side = f"below {least:,g}" if highest < least else f"above {most:,g}"
+        bounds = f"the bounds of the column, {least:,g} to {most:,g}"
+        accepted = f"must be about values within {bounds}: nearly all of its values are {side}"
+        raise InvalidArgument("prior", repr(prior), accepted)
 
 
 def _real(argument: str, value: Amount) -> float:

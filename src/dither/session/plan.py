@@ -9,14 +9,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from dither.errors import DitherError, EpsilonTooSmall, InvalidArgument, NotApplicable
 from dither.mechanisms.choice import name_of
 from dither.mechanisms.mechanism import Prepared
 from dither.mechanisms.stable_bins import StableBins
 from dither.numbers import float_up
-from dither.privacy import PRIVATE, Loss, Neighbours
+from dither.privacy import PRIVATE, FilterName, Loss, Neighbours
 from dither.procedures.people import MOST_LIMIT, ROWS_SHARE, PersonLimitDraw, row_limits
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.planning import planned
@@ -338,7 +338,7 @@ def plan(
     predicate = where if isinstance(where, Predicate) or where is None else parse_filter(where, schema)
     keys = group_columns(by, schema)
     asked = Options.asked(epsilon, delta, mechanism, noise, confidence, interval)
-    asked = dataclasses.replace(asked, equal_rho=adds_rho(schema))
+    asked = dataclasses.replace(asked, ledger=cast("FilterName", schema.filter))
     for name, given in (("where", predicate), ("by", keys)):
         if given and name not in query.accepts:
             why = f"{query.name} is asked of the whole table{'; ' if query.instead else ''}{query.instead}"

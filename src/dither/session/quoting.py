@@ -19,7 +19,7 @@ from dither.numbers import exact
 from dither.privacy import Loss, Simultaneous, fraction_of_unit
 from dither.queries.query import Query
 from dither.queries.vectors import Histogram
-from dither.quotes.priors import Prior, declared_prior, prior_of
+from dither.quotes.priors import Prior, check_within, declared_prior, prior_of
 from dither.quotes.quote import (
     EXACT,
     LEVEL,
@@ -466,6 +466,7 @@ def _under_prior(planned: TablePlan, prior: Prior, rows: int, assumed: tuple[str
     records_on = planned.query.records_on[0]
     if records_on is None:
         raise NotApplicable("prior", planned.query.name, "no error is worked out for it", "quotes without a prior")
+    check_within(prior, records_on)
     figures = under_prior(planned.prepared, prior, records_on, rows, _level(planned))
     return _quote(planned, figures, prior=repr(prior), rows=rows, assumptions=assumed)
 

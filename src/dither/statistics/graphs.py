@@ -116,6 +116,7 @@ class TriangleCount(GraphCount, ByCommonNeighbours):
     """
 
     vertices: int
+    ladder_beta_per_epsilon = Fraction(1, 20)
 
     @property
     def global_sensitivity(self) -> int:

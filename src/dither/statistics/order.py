@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats, exp
 from dither.kernels.order import decay, heaviest_pair
-from dither.privacy import Neighbours
+from dither.privacy import FilterName, Neighbours
 from dither.sensitivity.ladder import (
     DEEPEST,
     MOST_SLOW_DISTANCES,
@@ -26,6 +26,7 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
+from dither.sensitivity.middle import HasMiddleScore, split_by
 from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.padded_links import padded
 from dither.sensitivity.quantiles import HasQuantiles
@@ -49,12 +50,22 @@ def preferred_for_extremes(grid: Grid, epsilon: Fraction, *, interval: bool) -> 
     return "smooth" if grid.points > COARSE_POINTS and epsilon >= least else None
 
 
+def preferred_for_quantiles(grid: Grid, ledger: FilterName | None) -> str | None:
+    """The mechanism that "auto" means for a rank that is no extreme: public facts; None: the usual one.
+
+    Where losses add up as epsilon, permute and flip errs no more than a draw with replacement on a coarse grid; its rho
+    is up to four times as large (docs/decisions.md, "Permute and flip").
+    """
+    return "permute_and_flip" if ledger in ("basic", "advanced") and grid.points <= COARSE_POINTS else None
+
+
 @dataclass(frozen=True)
 class RankedValue(
     Statistic[RankedRecords],
     HasReachableValues[RankedRecords],
     HasPopulationChains[RankedRecords],
     LevelsByMargins[RankedRecords],
+    HasMiddleScore[RankedRecords],
 ):
     """The value at one rank of a bounded column with a public number of records.
 
@@ -99,8 +110,10 @@ class RankedValue(
             return self.rank > 1
         return None if 0 < self.share < 1 else self.share == 1
 
-    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
-        if not self.monotone_cost or self.is_maximum is None:
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:
+        if not self.monotone_cost:
+            return preferred_for_quantiles(self.answers, ledger)
+        if self.is_maximum is None:
             return None
         return preferred_for_extremes(self.answers, epsilon, interval=interval)
 
@@ -131,6 +144,9 @@ class RankedValue(
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
         return ReachableValues(ranks_from(data, self.rank, self.answers.ends), -self.rank, self.records - self.rank + 1)
+
+    def imbalance(self, data: RankedRecords) -> Callable[[int], int]:
+        return split_by(data, self.middle_share)
 
     def population_chains(self, data: RankedRecords, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
         lower, upper = (

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dither.privacy import Neighbours
+from dither.privacy import FilterName, Neighbours
 from dither.sensitivity.ladder import MOST_SLOW_DISTANCES, Algorithm, Ladder, Sensitivities
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
 from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import evenly_spread
-from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic
+from dither.statistics.statistic import FITTED_FIRST, WORST_CASE_FIRST, Statistic, preferred_for_totals
 
 SMOOTHED_FROM, SMOOTHED_WITH_INTERVAL_FROM = 60, 150
 """From so many records cut on a side, times epsilon, on the smoothed ladder had the smaller error (and the narrower
@@ -72,7 +72,9 @@ class TrimmedTotal(ColumnTotal):
     def mechanism_preference(self) -> tuple[str, ...]:
         return FITTED_FIRST if self.trimmed else WORST_CASE_FIRST
 
-    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:
+        if not self.trimmed:
+            return preferred_for_totals(self.global_sensitivity, epsilon, ledger)
         # Rungs stay small for as many changes as are cut, so a small beta suffices where those are many.
         enough = SMOOTHED_WITH_INTERVAL_FROM if interval else SMOOTHED_FROM
         return "smoothed_ladder" if self.trimmed * epsilon >= enough else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import exp
-from dither.privacy import Neighbours
+from dither.privacy import FilterName, Neighbours
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.ladder import (
     DEEPEST,
@@ -31,14 +31,22 @@ from dither.sensitivity.ladder import (
     usable_rate,
 )
 from dither.sensitivity.margins import LevelsByMargins
+from dither.sensitivity.middle import HasMiddleScore, split_by
 from dither.sensitivity.padded_links import FEW_LINKS, padded
 from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.sensitivity.sum_and_count import HasSumAndCount
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
-from dither.statistics.order import OrderLadder, RankedValue, preferred_for_extremes, rank_of, ranks_from
+from dither.statistics.order import (
+    OrderLadder,
+    RankedValue,
+    preferred_for_extremes,
+    preferred_for_quantiles,
+    rank_of,
+    ranks_from,
+)
 from dither.statistics.sampling_ranks import known_sampling_ranks, sampling_ranks
-from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic
+from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic, preferred_for_totals
 
 FINE_STEPS = 36
 """Means are released in steps of at most 2**-36 of the bounds."""
@@ -50,6 +58,7 @@ class SharedRank(
     HasReachableValues[RankedRecords],
     HasPopulationChains[RankedRecords],
     LevelsByMargins[RankedRecords],
+    HasMiddleScore[RankedRecords],
 ):
     """The value at rank ``max(1, ceil(q n))`` of a selection with a private number n of records.
 
@@ -84,8 +93,10 @@ class SharedRank(
         """Extremes only: whether the answer is the largest."""
         return self.share == 1
 
-    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
-        return preferred_for_extremes(self.answers, epsilon, interval=interval) if self.monotone_cost else None
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:
+        if self.monotone_cost:
+            return preferred_for_extremes(self.answers, epsilon, interval=interval)
+        return preferred_for_quantiles(self.answers, ledger)
 
     @property
     def changes_to_worst_case(self) -> int:
@@ -109,6 +120,9 @@ class SharedRank(
             return here.ladder(data, algorithm)
         # The number of records is private here: a sublinear search is cut where the public bound on it says.
         return OrderLadder(here, data, cut_for=self.most if algorithm == "sublinear" else None)
+
+    def imbalance(self, data: RankedRecords) -> Callable[[int], int]:
+        return split_by(data, self.middle_share)
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
         here = self.ranked(data)
@@ -208,6 +222,9 @@ class FilteredTotal(Statistic[RankedRecords]):
         replaced = high - low if self.neighbours is not Neighbours.ADD_REMOVE else 0
         return max(abs(low), abs(high), replaced)
 
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:  # noqa: ARG002
+        return preferred_for_totals(self.global_sensitivity, epsilon, ledger)
+
     def value(self, data: RankedRecords) -> int:
         return data.total()
 
@@ -238,7 +255,7 @@ class FilteredMean(Statistic[RankedRecords], HasSumAndCount[RankedRecords]):
     mechanism_preference = FITTED_FIRST
     sums_powers = 1
 
-    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:  # noqa: ARG002
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:  # noqa: ARG002
         return "noisy_count"
 
     @property
@@ -460,8 +477,8 @@ class ReachableValuesOfPeople(OfPeople[Data], HasReachableValues[Data]):
 class MeanOfPeople(OfPeople[Data], HasSumAndCount[Data]):
     """The same for a mean of a private number of records."""
 
-    def preferred_at(self, epsilon: Fraction, *, interval: bool) -> str | None:
-        return self.base.preferred_at(epsilon, interval=interval)
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:
+        return self.base.preferred_at(epsilon, interval=interval, ledger=ledger)
 
     @property
     def _mean(self) -> HasSumAndCount[Data]:

@@ -15,7 +15,8 @@ _PASSES = (
 )
 _TIES = (
     "On whole numbers with many ties OpenDP's score measures the distance to the middle of a block of equal records, "
-    "ours to its edge, and it draws by permute-and-flip; both help on coarse grids and neither on fine ones."
+    "ours to its edge, and it draws by permute-and-flip; both help on coarse grids and neither on fine ones. Where the "
+    "unit is declared `middle_score` does both (quantiles/median of ages in their unit)."
 )
 _EVEN = (
     "For even n diffprivlib centres on the gap between the two middle records and is scored by the kinder of two "
@@ -46,6 +47,10 @@ EXPLANATIONS: dict[str, str] = {
     "quantiles/mean without bounds/*/bounds at the largest record (not private)": (
         "Whoever knows the largest record spends nothing on bounds, and its noise is the least that cuts nothing: not "
         "private. Ours spends a fifth to three tenths of epsilon on bounds, which lie a little beyond or cut a few."
+    ),
+    "quantiles/permute and flip/*/time/inverse": (
+        "Points are tried one by one, each with a coin, until one is admitted; a draw with replacement takes one "
+        "random number."
     ),
     "quantiles/*/time/PyDP": _FIXED,
     "quantiles/private median/growth/OpenDP": (

@@ -96,6 +96,34 @@ def _errors(quick: bool) -> list[Comparison]:
     ]
 
 
+def _smoothed(quick: bool) -> list[Comparison]:
+    """Triangles by the smoothed ladder, beside smooth noise of the power law: mean and 95% quantile of the error."""
+    title = "smooth, power law"
+
+    def way(label: str, mechanism: str, epsilon: float, figure: str) -> Way:
+        return Way(OURS, "triangle_error", label, {"mechanism": mechanism, "epsilon": epsilon, "figure": figure})
+
+    return [
+        Comparison(
+            name=f"smoothed ladder/{name}/epsilon={epsilon:g}/{figure}",
+            what=f"{figure} of the error of the triangles of {name}, from the laws of the noise",
+            data=_real(name),
+            ours=way("smoothed ladder", "smoothed_ladder", epsilon, figure),
+            others=(way(title, "smooth", epsilon, figure),),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_EDGE,
+            score=lambda answer, data: float(answer),
+            unit="triangles",
+            effort=MeasuringEffort(1),
+            asked=(Asked("error", 1.0),),
+        )
+        for name in (COMPARED[:2] if quick else COMPARED)
+        for epsilon in (0.5, 1.0)
+        for figure in ("mean", "95% quantile")
+    ]
+
+
 def _subgraphs(quick: bool) -> list[Comparison]:
     """The public rule for beta of counts that grow fast, beside a fourteenth of epsilon."""
 
@@ -331,6 +359,7 @@ def comparisons(quick: bool) -> list[Comparison]:
     """Noise, node privacy, times of triangle ladders, spanning trees."""
     return [
         *_errors(quick),
+        *_smoothed(quick),
         *_subgraphs(quick),
         *_people(quick),
         *_people_triangles(quick),

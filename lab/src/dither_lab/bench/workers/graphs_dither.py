@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 import dither as dt
 from dither.kernels.cuts import edge_connectivity
 from dither.kernels.limited_triangles import limited_triangles, triangle_shares
-from dither.mechanisms.choice import MECHANISMS
+from dither.mechanisms.choice import MECHANISMS, prepare
 from dither.mechanisms.drawn_limit import DrawnLimitNoise
+from dither.mechanisms.error import ErrorLaw, Mixture
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.race import Raced
 from dither.noise.laplace import Laplace
@@ -63,6 +64,26 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     prepared: Any = mechanism.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
     point = prepared.point
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
+
+
+class TriangleOptions(TypedDict):
+    """Of a count of triangles; ``figure``: the mean of the error, or what it stays within 95% of the time."""
+
+    mechanism: str
+    epsilon: float
+    figure: str
+
+
+def triangle_error(options: TriangleOptions, data: StoredGraph) -> Callable[[], float]:
+    """A figure of |error|, from the mechanism's own law."""
+    graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True)
+    statistic = dt.Triangles().resolve(graph.shape)
+    _, prepared = prepare(statistic, epsilon=options["epsilon"], mechanism=options["mechanism"])
+    return lambda: _figure(prepared.error_laws(graph)[0], options["figure"])
+
+
+def _figure(law: ErrorLaw, figure: str) -> float:
+    return law.mean if figure == "mean" else Mixture([law]).quantile(0.05)
 
 
 class StoredGraph(TypedDict):

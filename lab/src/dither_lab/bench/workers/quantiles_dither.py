@@ -19,6 +19,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "auto": {"mechanism": "auto"},
     "smooth": {"mechanism": "smooth", "noise": "power_law"},
     "inverse": {"mechanism": "inverse"},
+    "permute_and_flip": {"mechanism": "permute_and_flip"},
+    "middle_score": {"mechanism": "middle_score"},
     "step of 1": {"step": 1},
     "largest_local": {"mechanism": "largest_local"},
     "one bound": {"mechanism": dt.LargestLocal(levels=dt.Margin(bound=2_000))},
