@@ -184,9 +184,9 @@ def mean(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     x, epsilon, bounds = data["x"], options["epsilon"], options.get("bounds")
     if bounds is None:
         positive = options["non_negative"]
-        return lambda: float(dt.mean(x, non_negative=positive, epsilon=epsilon, confidence=None).value)
+        return lambda: float(dt.mean(x, non_negative=positive, epsilon=epsilon, nulls=0, confidence=None).value)
     ends = (0.0, float(x.max())) if bounds == "largest" else tuple(bounds)
-    return lambda: float(dt.mean(x, bounds=ends, epsilon=epsilon, confidence=None).value)
+    return lambda: float(dt.mean(x, bounds=ends, epsilon=epsilon, nulls="lower", confidence=None).value)
 
 
 def refined_iqr(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float | None]:
