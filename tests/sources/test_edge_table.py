@@ -58,7 +58,7 @@ def test_the_same_graph_from_every_engine(place):
 
 @pytest.mark.parametrize("stored", [pa.int64(), pa.float64()])
 def test_weights_of_every_engine(place, stored):
-    """Edges are public and read when it is opened, weights after the charge; whole ones have a grid of whole numbers."""
+    """Edges are public and read without the weights, of which whole ones have a grid of whole numbers."""
     pairs = [(u, v) for u in range(VERTICES) for v in range(u)]
     weights = [float((u * v) % 7) for u, v in pairs]
     weights[3], weights[5] = None, 40.0

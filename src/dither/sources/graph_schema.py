@@ -82,11 +82,9 @@ class GraphSchema:
     @property
     def is_file(self) -> bool:
         """Whether the edges are in a file of their own; else an engine has them (``sources.edge_table``)."""
-        first = next(iter(ENGINES))
-        return isinstance(self.source, (str, Path)) and {self.table, self.engine or guessed(self.source)} == {
-            None,
-            first,
-        }
+        if not isinstance(self.source, (str, Path)) or self.table is not None:
+            return False
+        return (self.engine or guessed(self.source)) == next(iter(ENGINES))
 
     @property
     def file(self) -> Path:
