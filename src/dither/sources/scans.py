@@ -136,15 +136,12 @@ def sampled(parts: Sequence[Part], fraction: float) -> list[list[Whole]]:
 
 def _split(indices: Whole, codes: Whole, groups: int) -> list[Whole]:
     """The sorted codes of every group."""
-    bits = int(codes.max(initial=0)).bit_length()
-    if bits + groups.bit_length() >= 63:
-        order = np.lexsort((codes, indices))
-        ends = np.searchsorted(indices[order], np.arange(1, groups))
-        return np.split(codes[order], ends)
-    # One sort of whole numbers is several times as fast as one by two keys.
-    joined = np.sort(indices << bits | codes)
-    ends = np.searchsorted(joined, np.arange(1, groups) << bits)
-    return np.split(joined & ((1 << bits) - 1), ends)
+    # There are at most 2**16 groups, and numpy distributes by so few bits: half the time of sorting all at once.
+    order = np.argsort(indices.astype(np.uint16), kind="stable")
+    each = np.split(codes[order], np.cumsum(np.bincount(indices, minlength=groups))[:-1])
+    for part in each:
+        part.sort()
+    return each
 
 
 def _in_order(indices: Whole, codes: Whole) -> Whole:
@@ -164,6 +161,8 @@ def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dic
     query, ends = _with_ends(parts, records, groups)
     keyed = [place for place, part in enumerate(parts) if _has_code(part, several=len(parts) > 1)]
     listed = _list_of(parts, keyed)
+    if listed is not None and len(parts) == 1 and len(ends[0]) == 2 and not parts[0].powers:
+        return [_around_brackets(parts[0], query, names[0], ends[0])]
     sums: list[str] = []
     if selection.by:
         query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
@@ -185,6 +184,38 @@ def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dic
     else:
         arrays = _unlisted(*selection.engine.arrays_and_list(totals), is_grouped=bool(selection.by))
     return _by_part(parts, arrays, keyed, selection)
+
+
+def _around_brackets(part: Part, query: exp.Select, name: str, ends: Sequence[exp.Expr]) -> dict[int, Found]:
+    """The same where every group has one bracket and nothing is summed: counted by group alone, the cheapest way."""
+    by = [exp.column(GROUP)] if part.selection.by else []
+    if by:
+        query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
+    below, before_end = (exp.LT(this=column(name), expression=end) for end in ends)
+    inside = exp.and_(exp.Not(this=below), before_end)
+    steps = exp.case().when(inside, part.shifted(column(name))).else_(exp.Null())
+    placed = query.select(exp.alias_(exp.cast(below.copy(), "int"), "b"), exp.alias_(steps, "l"))
+    listed = part.selection.engine.list_of(exp.column("l"))
+    counts = [counted(), exp.Coalesce(this=exp.Sum(this=exp.column("b")), expressions=[literal(0)])]
+    totals = exp.select(*by, *(exp.alias_(exp.cast(count, "bigint"), f"n{at}") for at, count in enumerate(counts)))
+    known = exp.Not(this=exp.Is(this=exp.column("l"), expression=exp.Null()))
+    within = exp.Filter(this=listed, expression=exp.Where(this=known))
+    totals = totals.select(exp.alias_(within, "l")).from_(placed.subquery("parts"))
+    arrays, lengths, codes = part.selection.engine.arrays_and_list(totals.group_by(*by) if by else totals)
+    indices = arrays[0] if by else np.zeros(len(lengths), dtype=np.int64)
+    records, before = arrays[-2:]
+    result: dict[int, Found] = {}
+    for index, total, first, inside in zip(
+        indices, records, before, np.split(codes, np.cumsum(lengths)[:-1]), strict=True
+    ):
+        _, values, multiplicities = runs_of(np.sort(inside))
+        # Behind the bracket, before it, and within: in rising order of the codes.
+        gaps = np.array([total - first - len(inside), first])
+        outside = np.array([LEFT_OUT - 2, LEFT_OUT - 1])[gaps > 0]
+        if total:
+            found = np.concatenate([outside, values]), np.concatenate([gaps[gaps > 0], multiplicities])
+            result[int(index)] = Found(*found, ())
+    return result
 
 
 def _list_of(parts: Sequence[Part], keyed: Sequence[int]) -> exp.Expr | None:
