@@ -129,6 +129,11 @@ def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkey
         fetched = type(engine).arrays_and_list
         monkeypatch.setattr(type(engine), "arrays_and_list", lambda *args: listed.append(1) or fetched(*args))
         selection = Selection(engine, Schema("records", COLUMNS, rows=ROWS), by=by)
+        for name, shares in (("tips", (0.9,)), ("pay", (0.5,)), ("pay", (0.0,)), ("age", (1.0,))):  # by themselves
+            read = EngineColumns(selection, name, COLUMNS[name].grid, COLUMNS[name].missing, None)
+            read.shares, read.width = shares, 20
+            for group in range(GROUPS if by else 1):
+                compare(read.each()[group], truth_of(records, name, group if by else None), shares, 0, False)
         for name, shares, powers, summed in (("tips", (0.1, 0.9), 2, True), ("pay", (0.5,), 0, False)):
             shared = SharedReading()
             read = EngineColumns(selection, name, COLUMNS[name].grid, COLUMNS[name].missing, None, shared)
