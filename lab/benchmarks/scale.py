@@ -99,11 +99,10 @@ class Traffic:
             def called(engine: Engine, query: Any) -> Any:
                 result = kept[name](engine, query)
                 self.passes += 1
-                if name == "rows":
-                    self.fetched += sum(8 * len(row) for row in result)
+                if name == "arrays_and_list":
+                    self.fetched += len(result[0][0]) + len(result[2])
                 else:
-                    arrays = result if name == "arrays" else [*result[0], *result[1:]]
-                    self.fetched += sum(array.nbytes for array in arrays)
+                    self.fetched += len(result[0]) if name == "arrays" else len(result)
                 return result
 
             return called
@@ -118,7 +117,7 @@ class Traffic:
 
 
 def table_counts(rows: int, folder: Path) -> dict[str, float]:
-    """Passes, bytes of the file that they read, and bytes that leave DuckDB."""
+    """Passes, bytes of the file that they read, and records (of a sample, of brackets) that leave DuckDB."""
     import pyarrow.parquet  # noqa: PLC0415  (slow to load)
 
     from dither.sources.engines.duckdb import DuckDB  # noqa: PLC0415  (slow to load)
@@ -144,7 +143,7 @@ def table_counts(rows: int, folder: Path) -> dict[str, float]:
         ]
         counts[f"{name}: passes"] = traffic.passes
         counts[f"{name}: bytes read"] = traffic.passes * sum(stored[column] for column in columns)
-        counts[f"{name}: bytes that leave the engine"] = traffic.fetched
+        counts[f"{name}: records that leave the engine"] = traffic.fetched
     Path(path).unlink()
     return counts
 
@@ -154,31 +153,22 @@ def spark_counts(rows: int, folder: Path) -> dict[str, float]:
     from pyspark.sql import SparkSession  # noqa: PLC0415  (slow to load)
 
     from dither_lab.bench.areas.tables import pay_file  # noqa: PLC0415
+    from dither_lab.bench.spark_traffic import spark_traffic  # noqa: PLC0415
 
     path = str(pay_file(rows, 0, folder)["path"])
     master = os.environ.get("DITHER_SPARK_MASTER", "local[2]")
     spark = SparkSession.builder.master(master).config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    store = spark.sparkContext._jsc.sc().statusStore()  # type: ignore[union-attr]  # it is running
     frame, counts = spark.read.parquet(path), {}
-
-    def books() -> dict[str, int]:
-        stages = store.stageList(None)
-        totals = dict.fromkeys(("inputRecords", "inputBytes", "shuffleWriteBytes", "resultSize"), 0)
-        for place in range(stages.size()):
-            stage = stages.apply(place)
-            for key in totals:
-                totals[key] += int(getattr(stage, key)())
-        return totals
-
     for name, ask in QUESTIONS.items():
         with dt.open(frame, columns=COLUMNS, rows=rows, name="pay", budget=dt.Budget(100.0)) as session:
-            before = books()
+            before = spark_traffic(spark)
             ask(session)
-            after = books()
-        titles = ("rows read", "bytes read", "bytes shuffled", "bytes sent to the driver")
-        for title, key in zip(titles, before, strict=True):
-            counts[f"{name}: {title}"] = float(after[key] - before[key])
+            traffic = spark_traffic(spark).since(before)
+        counts[f"{name}: rows read"] = float(traffic.rows_read)
+        counts[f"{name}: bytes read"] = float(traffic.bytes_read)
+        counts[f"{name}: bytes shuffled"] = float(traffic.bytes_shuffled)
+        counts[f"{name}: bytes sent to the driver"] = float(traffic.bytes_to_driver)
     return counts
 
 
