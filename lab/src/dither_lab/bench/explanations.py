@@ -117,7 +117,7 @@ EXPLANATIONS: dict[str, str] = {
         "A constant is not private: the ratio is the price of a release, which commits a charge and an answer durably, "
         "draws exactly and waits for its slot."
     ),
-    "server/latency/*": "A constant is not private: an answer waits for those before it in the ledger, and for its slot.",
+    "server/latency/*": "A constant is not private: an answer waits for those before it, and for its slot.",
     "server/releases/*": (
         "A release is two durable commits, the charge and the answer, on a chain that has one head; requests, workers, "
         "draws and slots come on top."
