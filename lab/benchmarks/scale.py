@@ -29,7 +29,7 @@ from dither.sources.engines.engine import Engine
 
 SIZES = {
     "tables": (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000),
-    "spark": (500_000, 1_000_000, 3_000_000, 10_000_000),
+    "spark": (300_000, 600_000, 1_200_000, 3_000_000),
     "graphs": (300_000, 1_000_000, 3_000_000, 10_000_000),
     "ledger": (100, 300, 1_000, 3_000),
     "blocks": (100, 1_000, 10_000, 100_000),
@@ -157,13 +157,13 @@ def spark_counts(rows: int, folder: Path) -> dict[str, float]:
 
     path = str(pay_file(rows, 0, folder)["path"])
     master = os.environ.get("DITHER_SPARK_MASTER", "local[2]")
-    spark = SparkSession.builder.master(master).config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark = SparkSession.builder.master(master).config("spark.sql.shuffle.partitions", "4").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     frame, counts = spark.read.parquet(path), {}
-    for name, ask in QUESTIONS.items():
+    for name in ("mean", "median", "six statistics of 20 groups"):
         with dt.open(frame, columns=COLUMNS, rows=rows, name="pay", budget=dt.Budget(100.0)) as session:
             before = spark_traffic(spark)
-            ask(session)
+            QUESTIONS[name](session)
             traffic = spark_traffic(spark).since(before)
         counts[f"{name}: rows read"] = float(traffic.rows_read)
         counts[f"{name}: bytes read"] = float(traffic.bytes_read)

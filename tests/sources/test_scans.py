@@ -146,6 +146,20 @@ def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkey
     assert bool(listed) == bool(most)
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_groups_without_any_record_are_read(engine, place, monkeypatch):
+    """Nobody is in a declared group: that is an answer like any other, and no error."""
+    monkeypatch.setenv("DITHER_FEW_ROWS", "0")
+    columns = {**COLUMNS, "job": dt.Integer(100, 120)}
+    with opened(place, engine, table()) as session:
+        selection = Selection(session._source.engine, Schema("records", columns, rows=ROWS), by=("job",))
+        for shares in ((0.5,), (0.1, 0.9)):
+            read = EngineColumns(selection, "pay", COLUMNS["pay"].grid, COLUMNS["pay"].missing, None)
+            read.shares, read.width = shares, 20
+            assert [column.records for column in read.each()] == [0] * 21
+            assert read.each()[3].ranks(1, 2).tolist() == [COLUMNS["pay"].grid.ends[1]] * 2
+
+
 def compare(found, truth, shares, powers, summed):
     """What was hinted at, and more."""
     assert found.records == truth.records

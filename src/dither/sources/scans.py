@@ -192,25 +192,23 @@ def _around_brackets(part: Part, query: exp.Select, name: str, ends: Sequence[ex
     if by:
         query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
     below, before_end = (exp.LT(this=column(name), expression=end) for end in ends)
-    inside = exp.and_(exp.Not(this=below), before_end)
-    steps = exp.case().when(inside, part.shifted(column(name))).else_(exp.Null())
+    within = exp.and_(exp.Not(this=below), before_end)
+    steps = exp.case().when(within, part.shifted(column(name))).else_(exp.Null())
     placed = query.select(exp.alias_(exp.cast(below.copy(), "int"), "b"), exp.alias_(steps, "l"))
     listed = part.selection.engine.list_of(exp.column("l"))
     counts = [counted(), exp.Coalesce(this=exp.Sum(this=exp.column("b")), expressions=[literal(0)])]
     totals = exp.select(*by, *(exp.alias_(exp.cast(count, "bigint"), f"n{at}") for at, count in enumerate(counts)))
     known = exp.Not(this=exp.Is(this=exp.column("l"), expression=exp.Null()))
-    within = exp.Filter(this=listed, expression=exp.Where(this=known))
-    totals = totals.select(exp.alias_(within, "l")).from_(placed.subquery("parts"))
+    some = exp.Filter(this=listed, expression=exp.Where(this=known))
+    totals = totals.select(exp.alias_(some, "l")).from_(placed.subquery("parts"))
     arrays, lengths, codes = part.selection.engine.arrays_and_list(totals.group_by(*by) if by else totals)
     indices = arrays[0] if by else np.zeros(len(lengths), dtype=np.int64)
     records, before = arrays[-2:]
     result: dict[int, Found] = {}
-    for index, total, first, inside in zip(
-        indices, records, before, np.split(codes, np.cumsum(lengths)[:-1]), strict=True
-    ):
-        _, values, multiplicities = runs_of(np.sort(inside))
+    for index, total, first, length, end in zip(indices, records, before, lengths, np.cumsum(lengths), strict=True):
+        _, values, multiplicities = runs_of(np.sort(codes[end - length : end]))
         # Behind the bracket, before it, and within: in rising order of the codes.
-        gaps = np.array([total - first - len(inside), first])
+        gaps = np.array([total - first - length, first])
         outside = np.array([LEFT_OUT - 2, LEFT_OUT - 1])[gaps > 0]
         if total:
             found = np.concatenate([outside, values]), np.concatenate([gaps[gaps > 0], multiplicities])

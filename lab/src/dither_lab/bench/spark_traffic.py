@@ -36,7 +36,7 @@ class SparkTraffic:
 def spark_traffic(session: SparkSession) -> SparkTraffic:
     """The books as they are once no stage is active: they are written a moment after the work is done."""
     context = session.sparkContext
-    gateway, store = context._gateway, context._jsc.sc().statusStore()  # type: ignore[union-attr]  # it is running
+    gateway, store = context._gateway, context._jsc.sc().statusStore()
     assert gateway is not None  # noqa: S101  (for the type checker)
     nothing, numbers = gateway.jvm.java.util.ArrayList(), gateway.new_array(gateway.jvm.double, 0)
     ends = time.monotonic() + _SETTLED_SECONDS
@@ -57,6 +57,6 @@ def spark_traffic(session: SparkSession) -> SparkTraffic:
 
 def busy_executors(session: SparkSession) -> int:
     """How many executors beside the driver have run tasks."""
-    listed = session.sparkContext._jsc.sc().statusStore().executorList(True)  # type: ignore[union-attr]  # it is running
+    listed = session.sparkContext._jsc.sc().statusStore().executorList(True)
     executors = [listed.apply(place) for place in range(listed.size())]
     return sum(item.id() != "driver" and int(item.totalTasks()) > 0 for item in executors)
