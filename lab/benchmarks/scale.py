@@ -166,7 +166,6 @@ def spark_counts(rows: int, folder: Path) -> dict[str, float]:
             QUESTIONS[name](session)
             traffic = spark_traffic(spark).since(before)
         counts[f"{name}: rows read"] = float(traffic.rows_read)
-        counts[f"{name}: bytes read"] = float(traffic.bytes_read)
         counts[f"{name}: bytes shuffled"] = float(traffic.bytes_shuffled)
         counts[f"{name}: bytes sent to the driver"] = float(traffic.bytes_to_driver)
     return counts
