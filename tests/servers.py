@@ -143,15 +143,20 @@ def postgres_schema(postgres_server):
         connection.execute(f"DROP SCHEMA {name} CASCADE")
 
 
-@pytest.fixture(scope="session")
-def spark():
-    """A Spark session of our own, on two cores."""
+def needs_java():
+    """Spark, and what it runs on."""
     from conftest import missing, needs_package
 
     needs_package("pyspark")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") is None and not (home and Path(home, "bin", "java").exists()):
         missing("needs Java (Debian: default-jre-headless)")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark session of our own, on two cores."""
+    needs_java()
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -319,9 +319,12 @@ def _loss(epsilon: Number, delta: Number) -> Loss:
 _plain_loss = functools.lru_cache(maxsize=256, typed=True)(_loss)
 
 
+_LARGEST = 10**300
+
+
 def _positive(argument: str, value: Number, *, zero: bool) -> Fraction:
     number = exact(value, argument)
-    if number < 0 or (number == 0 and not zero) or number > 10**300:
+    if number < 0 or (number == 0 and not zero) or number > _LARGEST:
         raise InvalidArgument(argument, value, "must be a positive finite number")
     return number
 

@@ -129,6 +129,11 @@ def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkey
         fetched = type(engine).arrays_and_list
         monkeypatch.setattr(type(engine), "arrays_and_list", lambda *args: listed.append(1) or fetched(*args))
         selection = Selection(engine, Schema("records", COLUMNS, rows=ROWS), by=by)
+        for name, shares in (("tips", (0.9,)), ("pay", (0.5,)), ("pay", (0.0,)), ("age", (1.0,))):  # by themselves
+            read = EngineColumns(selection, name, COLUMNS[name].grid, COLUMNS[name].missing, None)
+            read.shares, read.width = shares, 20
+            for group in range(GROUPS if by else 1):
+                compare(read.each()[group], truth_of(records, name, group if by else None), shares, 0, False)
         for name, shares, powers, summed in (("tips", (0.1, 0.9), 2, True), ("pay", (0.5,), 0, False)):
             shared = SharedReading()
             read = EngineColumns(selection, name, COLUMNS[name].grid, COLUMNS[name].missing, None, shared)
@@ -139,6 +144,20 @@ def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkey
                 compare(read.each()[group], truth, shares, powers, summed)
                 assert beside.records(group) == truth_of(records, None, group if by else None).records
     assert bool(listed) == bool(most)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_groups_without_any_record_are_read(engine, place, monkeypatch):
+    """Nobody is in a declared group: that is an answer like any other, and no error."""
+    monkeypatch.setenv("DITHER_FEW_ROWS", "0")
+    columns = {**COLUMNS, "job": dt.Integer(100, 120)}
+    with opened(place, engine, table()) as session:
+        selection = Selection(session._source.engine, Schema("records", columns, rows=ROWS), by=("job",))
+        for shares in ((0.5,), (0.1, 0.9)):
+            read = EngineColumns(selection, "pay", COLUMNS["pay"].grid, COLUMNS["pay"].missing, None)
+            read.shares, read.width = shares, 20
+            assert [column.records for column in read.each()] == [0] * 21
+            assert read.each()[3].ranks(1, 2).tolist() == [COLUMNS["pay"].grid.ends[1]] * 2
 
 
 def compare(found, truth, shares, powers, summed):

@@ -20,7 +20,7 @@ from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import GraphPlan, SessionPlan
 from dither.session.shares import shared
 from dither.sources.graph import Graph, GraphShape
-from dither.sources.graph_schema import GraphSchema
+from dither.sources.graph_schema import GraphSchema, edge_list_of
 from dither.sql.statement import Statement, parse_sql, weights_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def quote_graph(
     **options: Unpack[GraphKnownOptions],
 ) -> Quote | Quotes:
     """The quote of a query, or those of a list or of SQL, for a schema; edges are read where they are public."""
-    source = DeclaredGraph(schema, schema.read_public())
+    source = DeclaredGraph(schema, None if schema.weight is None else edge_list_of(schema).read_public())
     if isinstance(query, Query):
         return graph_quote(query, source, **options)
     if isinstance(query, str):

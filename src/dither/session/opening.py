@@ -154,7 +154,6 @@ def _only_declared(where: str, **given: object) -> None:  # anything: only its t
 def _opened_graph(schema: GraphSchema, ledger: LedgerPlace | None) -> GraphSession:
     from dither.session.graphs import GraphSession  # noqa: PLC0415  (graph kernels are slow to load)
 
-    schema.ready()
     return GraphSession(schema, ledger=_ledger(ledger))
 
 

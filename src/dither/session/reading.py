@@ -28,7 +28,7 @@ from dither.session.plan import ROWS_REFUSED, RowLimit, SessionPlan, TablePlan, 
 from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_over
-from dither.sources.graph_schema import GraphSchema
+from dither.sources.graph_schema import GraphSchema, edge_list_of
 from dither.sources.grid import BIT
 from dither.sources.linked_tables import Instance
 from dither.sources.people import LimitedSum, PeopleGroup, PeopleRecords
@@ -350,26 +350,31 @@ def _dates(declared: Date, payload: Counted) -> Counted:
 
 
 class GraphSource(Source[SessionPlan]):
-    """A graph in a file: private edges, or private weights of public edges.
+    """A graph in a file or in an engine: private edges, or private weights of public edges.
 
-    Public edges alone are read when it is opened; a file whose edges are others when the weights are read answers
+    Public edges alone are read when it is opened; a source whose edges are others when the weights are read answers
     nothing.
     """
 
     def __init__(self, schema: GraphSchema) -> None:
-        schema.ready()
         self.schema = schema
-        self.edges: Graph | None = schema.read_public()
+        self._edge_list = edge_list_of(schema)
+        self._edge_list.ready()
+        self.edges: Graph | None = self._edge_list.read_public()
         """Public; None where edges are private."""
 
     def fingerprint(self) -> str:
-        return f"file:{self.schema.file.resolve()}"
+        return self._edge_list.fingerprint()
 
     def state(self) -> str | None:
-        return self.schema.state()
+        return self._edge_list.state()
 
     def ready(self) -> None:
-        self.schema.ready()
+        self._edge_list.ready()
+
+    def close(self) -> None:
+        if not isinstance(self._edge_list, GraphSchema):
+            self._edge_list.close()
 
     def read(self, plan: SessionPlan[R], run: Callable[[R], Result]) -> list[Release]:
         return [released(plan, run(self.graph_for(plan.query)))]
@@ -382,11 +387,11 @@ class GraphSource(Source[SessionPlan]):
     def _private(self) -> Graph:
         """The private edges or weights, after the charge: an error about them must not say that nothing was charged."""
         with contextlib.suppress(DitherError, OSError, EOFError, zlib.error):
-            graph: Graph = self.schema.read()
+            graph: Graph = self._edge_list.read()
             # The plan was made for the public edges of the opening: weights of other edges are not what was asked.
             if self.edges is None or np.array_equal(graph.edges, self.edges.edges):
                 return graph
         changed = "" if self.edges is None else ", or has other edges than when it was opened"
         raise SourceFailed(
-            f"{self.schema.file.name} could not be read{changed}; what was charged for this question stays charged"
+            f"{self._edge_list.called} could not be read{changed}; what was charged for this question stays charged"
         )

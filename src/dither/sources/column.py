@@ -141,8 +141,58 @@ class Column:
         if self._ordering is None:
             low, high = self.grid.low, self.grid.high
             ends = None if low is None or high is None else (low, high)
-            self._ordering = Ordering(self._values, ordered=self._is_ordered, ends=ends)
+            self._ordering = Ordering(self.values, ordered=self._is_ordered, ends=ends)
         return self._ordering
+
+
+class UnroundedColumn(Column):
+    """Private: reals that are rounded to the grid when somebody looks at them; sums are taken on the way.
+
+    missing: what NaN counts as; None where it is left out.
+    """
+
+    __slots__ = ("_count", "_missing", "_numbers")
+
+    def __init__(self, numbers: NDArray[np.generic], grid: Grid, missing: int | None) -> None:
+        super().__init__(_NOTHING, grid)
+        self._numbers: NDArray[np.generic] | None = numbers
+        self._missing = missing
+        self._count = len(numbers) - (0 if missing is not None else int(np.count_nonzero(np.isnan(numbers))))
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return self._count
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The records, in no particular order."""
+        if self._numbers is not None:
+            numbers = self._numbers if self._count == len(self._numbers) else _present(self._numbers)
+            self._values, self._numbers = self.grid.quantise(numbers, self._missing or 0), None
+        return self._values
+
+    def total(self, first: int | None = None, last: int | None = None) -> int:
+        """The exact sum of all records, or of those at ranks first..last."""
+        if first is not None and last is not None:
+            return super().total(first, last)
+        sums = self._sums(1)
+        return super().total() if sums is None else sums[0] + self.grid.ends[0] * self.records
+
+    def moments(self) -> tuple[int, int]:
+        """The exact sums of the records, and of their squares, above the lower end of the grid."""
+        sums = self._sums(2)
+        return super().moments() if sums is None else (sums[0], sums[1])
+
+    def _sums(self, powers: int) -> tuple[int, ...] | None:
+        """Sums above the lower end, to which a record that is left out adds nothing; None: there is no short way."""
+        rounding = self.grid.rounding(self.grid.ends[0] if self._missing is None else self._missing)
+        if self._numbers is None or not rounding.can_sum(powers):
+            return None
+        return rounding.sums(self._numbers, powers)
+
+
+_NOTHING = np.zeros(0, dtype=np.int64)
 
 
 def shape_of(data: ColumnLike, argument: str = "data") -> Shape:
@@ -289,9 +339,10 @@ def missing_steps(nulls: Number | str | datetime.date | None, grid: Grid) -> int
 def read_column(data: ColumnLike, grid: Grid, nulls: Number | str | None = None) -> Column:
     """Clamp and round every record to the grid; missing values become the declared public one, or are left out."""
     array = as_array(data)
-    if isinstance(nulls, str) and nulls == LEFT_OUT:
-        return _on_grid(_present(array), grid)
-    return _on_grid(array, grid, nulls)
+    drops = isinstance(nulls, str) and nulls == LEFT_OUT
+    if array.dtype.kind == "f" and not isinstance(array, np.ma.MaskedArray):
+        return UnroundedColumn(array, grid, None if drops else missing_steps(nulls, grid))
+    return _on_grid(_present(array), grid) if drops else _on_grid(array, grid, nulls)
 
 
 def _on_grid(array: NDArray[np.generic], grid: Grid, nulls: Number | str | None = None) -> Column:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from dither.errors import InvalidArgument, SourceFailed
 from dither.numbers import Number
 from dither.privacy import Budget, Neighbours, Relation
+from dither.sources.engines.factory import ENGINES, guessed
 from dither.sources.files import check_file_columns, state_of_file
 from dither.sources.schema import VERSIONS, check_version
 
 if TYPE_CHECKING:
+    from dither.sources.edge_table import EdgeTable
     from dither.sources.graph import Graph
+    from dither.typing import Frame
 
 MOST_VERTICES = (1 << 31) - 1
 Whose: TypeAlias = Literal["edge", "node"]
@@ -22,13 +25,14 @@ Whose: TypeAlias = Literal["edge", "node"]
 
 @dataclass(frozen=True)
 class GraphSchema:
-    """An edge list in a CSV, TSV or Parquet file with a public number of vertices 0 .. ``vertices`` - 1.
+    """An edge list with a public number of vertices 0 .. ``vertices`` - 1.
 
+    It is a CSV, TSV or Parquet file, or two columns of a table: of a database (``table``), of Spark, of a frame.
     Without ``weight`` every edge is a person's and private, or with ``neighbours="node"`` every vertex with its edges;
     with it the edges are public and the weights, between 0 and ``cap``, are private.
     """
 
-    source: str
+    source: str | Frame
     vertices: int
     name: str = "graph"
     ends: tuple[str, str] = ("source", "target")
@@ -40,12 +44,18 @@ class GraphSchema:
     slack: Number | None = None
     neighbours: Neighbours = field(default=Neighbours.EDGE, kw_only=True)
     """Which graphs every release compares: one edge, or all edges of one vertex; with a weight always one weight."""
+    table: str | None = field(default=None, kw_only=True)
+    """Of a database, the table or view with the edges."""
+    engine: str | None = field(default=None, kw_only=True)
+    """What reads them, where the source does not say it."""
     folder: str | None = field(default=None, compare=False)
     version: int = field(default=VERSIONS[-1], kw_only=True, compare=False)
     """Which reading of schema files it was written for; 1 is that of dither 0.1.0."""
 
     def __post_init__(self) -> None:
         check_version(self.version)
+        if self.engine is not None and self.engine not in ENGINES:
+            raise InvalidArgument("engine", self.engine, f"must be one of {', '.join(ENGINES)}")
         whole = isinstance(self.vertices, int) and not isinstance(self.vertices, bool)
         if not whole or not 1 <= self.vertices <= MOST_VERTICES:
             accepted = f"must be the public number of vertices, from 1 to {MOST_VERTICES}"
@@ -70,9 +80,25 @@ class GraphSchema:
         return Relation(self.neighbours, tuple(sorted(self.ends)))
 
     @property
+    def is_file(self) -> bool:
+        """Whether the edges are in a file of their own; else an engine has them (``sources.edge_table``)."""
+        if not isinstance(self.source, (str, Path)) or self.table is not None:
+            return False
+        return (self.engine or guessed(self.source)) == next(iter(ENGINES))
+
+    @property
     def file(self) -> Path:
-        """Where the edges are."""
-        return Path(self.source) if self.folder is None else Path(self.folder) / self.source
+        """Where the edges are, if they are in a file."""
+        return Path(self.folder or "") / str(self.source)
+
+    @property
+    def called(self) -> str:
+        """What errors call the source."""
+        return self.file.name
+
+    def fingerprint(self) -> str:
+        """Which source this is, in public terms."""
+        return f"file:{self.file.resolve()}"
 
     def state(self) -> str | None:
         """When the file was last written, and how long it is; for owners only."""
@@ -107,6 +133,15 @@ class GraphSchema:
             neighbours="node" if self.neighbours is Neighbours.NODE else "edge",
             withheld=withheld,
         )
+
+
+def edge_list_of(schema: GraphSchema) -> GraphSchema | EdgeTable:
+    """Where the edges of a schema are read: its file, or the table that an engine has."""
+    if schema.is_file:
+        return schema
+    from dither.sources.edge_table import EdgeTable  # noqa: PLC0415  (compiled kernels are slow to load)
+
+    return EdgeTable(schema)
 
 
 def per_vertex(neighbours: str, *, weighted: bool) -> bool:

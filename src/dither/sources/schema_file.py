@@ -125,7 +125,8 @@ def dump_schema(schema: Schema | GraphSchema) -> str:
             "weight": schema.weight,
             "cap": schema.cap,
         }
-        parts = [head, _section("dataset", {"name": schema.name, "source": schema.source})]
+        place: dict[str, Writable] = {"source": str(schema.source), "table": schema.table, "engine": schema.engine}
+        parts = [head, _section("dataset", {"name": schema.name, **place})]
         return "\n".join([*parts, _section("graph", graph | {"step": schema.step}), *_written_budget(schema)])
     if schema.tables:
         return "\n".join([head, *_written_tables(schema)])

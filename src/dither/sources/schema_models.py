@@ -266,6 +266,8 @@ class GraphDataset(Model):
 
     name: Quoted = None
     source: Annotated[str, Accepts(TEXT)]
+    table: Quoted = None
+    engine: Annotated[str | None, Accepts(among(*ENGINES))] = None
 
 
 class GraphSection(Model):

@@ -99,7 +99,7 @@ class Selection:
             return exp.cast(known if self.reads == "presence" else self.state(name), "double")
         if isinstance(self.schema.column(name), Category):
             return cleaned
-        number = exp.cast(cleaned, "double")
+        number = exp.cast(cleaned, "double", copy=False)
         return number if missing is None else exp.Coalesce(this=number, expressions=[double_literal(missing)])
 
     def state(self, name: str) -> exp.Expr:
@@ -138,13 +138,15 @@ class Selection:
         return self._with_unit(self.together(values))
 
     def _chosen(self, name: str | None, missing: float | None, fraction: float | None = None) -> exp.Select:
-        chosen = exp.select(exp.alias_(self.value(name, missing), VALUE)).from_(self.engine.table(fraction))
+        # Trees are written in place: copies of what was just built would take most of the time of a small question.
+        value = exp.alias_(self.value(name, missing), VALUE, copy=False)
+        chosen = exp.select(value, copy=False).from_(self.engine.table(fraction))
         for place, key in enumerate(self.by):
-            chosen = chosen.select(exp.alias_(self._key(key), f"k{place}"))
+            chosen.select(exp.alias_(self._key(key), f"k{place}", copy=False), copy=False)
         if self.predicate is not None:
-            chosen = chosen.where(self._condition(self.predicate))
+            chosen.where(self._condition(self.predicate), copy=False)
         if name is not None and self.drops(name):
-            chosen = chosen.where(_known(self.cleaned(name)))
+            chosen.where(_known(self.cleaned(name)), copy=False)
         return chosen
 
     def drops(self, name: str | None) -> bool:
@@ -311,7 +313,7 @@ class Selection:
         ``brackets``: the numbers of each group that are called ``end_name(0)``, ``end_name(1)``, ...; no other groups.
         """
         if not self.by:
-            return exp.Select().from_(records)
+            return exp.Select().from_(records, copy=False)
         ends = len(next(iter(brackets.values()))) if brackets else 0
         names = [GROUP, *(f"g{place}" for place in range(len(self.by))), *(end_name(place) for place in range(ends))]
         listed = self.engine.values(
@@ -329,7 +331,7 @@ class Selection:
                 for place in range(len(self.by))
             )
         )
-        return exp.Select().from_(records).join(listed, on=same)
+        return exp.Select().from_(records, copy=False).join(listed, on=same, copy=False)
 
     def steps(self, value: exp.Expr, grid: Grid) -> exp.Expr:
         """A number that is not NULL, rounded to the grid and clamped as ``Grid.quantise`` does it, step by step."""

@@ -118,9 +118,14 @@ EXPLANATIONS: dict[str, str] = {
     ),
     "composition/*/time/diffprivlib": ("Closed formulas of advanced composition; their epsilon is larger."),
     "composition/*/growth/*": "Ours sums exact tails in balls, term by term; it is faster at every number measured.",
-    "server/releases/*": (
+    "server/releases/*/same server, a constant": (
         "A constant is not private: the ratio is the price of a release, which commits a charge and an answer durably, "
         "draws exactly and waits for its slot."
+    ),
+    "server/latency/*": "A constant is not private: an answer waits for those before it, and for its slot.",
+    "server/releases/*": (
+        "A release is two durable commits, the charge and the answer, on a chain that has one head; requests, workers, "
+        "draws and slots come on top."
     ),
     "server/charges/*": (
         "A charge reads and checks two budgets, chains a hash and writes its entry in one transaction; the insert "

@@ -226,6 +226,12 @@ class Catalog:
                 self._check_source(str(table.source), table.engine, f"tables.{item}.source")
         elif isinstance(schema, Schema):
             self._check_source(str(schema.source), schema.engine, "source")
+        elif not schema.is_file:
+            raise InvalidArgument(
+                "source",
+                str(schema.source),
+                "must be a CSV, TSV or Parquet file below the server's data folder",
+            )
         else:
             self._check_source(str(schema.source), None, "source", graph=True)
         return dataclasses.replace(schema, name=name, folder=str(self._data))

@@ -63,6 +63,7 @@ class GraphInWorker(_InWorker, GraphSource):
     def __init__(self, schema: GraphSchema, worker: DatasetWorker) -> None:
         worker.opened()
         self.schema, self.edges, self._worker = schema, None, worker
+        self._edge_list = schema  # a file: see ``Catalog``
 
 
 def session_in(worker: DatasetWorker, schema: Schema | GraphSchema, ledger: Ledger) -> Session | GraphSession:

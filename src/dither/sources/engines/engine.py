@@ -230,11 +230,11 @@ class Engine(ABC):
         above, below = (node(this=number.copy(), expression=double_literal(0.0)) for node in (exp.GT, exp.LT))
         return (
             exp.case()
-            .when(self.is_finite(number), number.copy())
-            .when(self.is_nan(number), exp.Null())
-            .when(above, double_literal(LARGEST_DOUBLE))
-            .when(below, double_literal(-LARGEST_DOUBLE))
-            .else_(exp.Null())
+            .when(self.is_finite(number), number.copy(), copy=False)
+            .when(self.is_nan(number), exp.Null(), copy=False)
+            .when(above, double_literal(LARGEST_DOUBLE), copy=False)
+            .when(below, double_literal(-LARGEST_DOUBLE), copy=False)
+            .else_(exp.Null(), copy=False)
         )
 
     @abstractmethod

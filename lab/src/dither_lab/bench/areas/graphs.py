@@ -355,8 +355,33 @@ def _trees(quick: bool) -> list[Comparison]:
     return results
 
 
+ANSWERS = ("edges", "triangles", "kstars", "ktriangles", "kcliques", "min_cut", "mst_cost")
+"""Whole answers about one large graph."""
+LARGE = {False: 10_000_000, True: 300_000}
+MINUTES = 600.0
+
+
+def _answers(quick: bool) -> list[Comparison]:
+    """Time and memory of every statistic of an even random graph, from its pairs to the release."""
+    size = LARGE[quick]
+    return [
+        Comparison(
+            name=f"answer/{name}/{size}",
+            what=f"{name} of {size:,} generated edges, even, from the list of pairs to the release",
+            data=Data(f"even {size}", partial(_generated, "even", size)),
+            ours=Way(OURS, "answered", "private, with an interval", {"query": name}),
+            measures=("time", "memory"),
+            guarantee="epsilon 1",
+            neighbours="change one weight" if name == "mst_cost" else CHANGE_EDGE,
+            effort=MeasuringEffort(1 if size >= 10_000_000 else 3, 1, 0.0),
+            asked=() if quick else (Asked("time", MINUTES, of="ours"),),
+        )
+        for name in ANSWERS
+    ]
+
+
 def comparisons(quick: bool) -> list[Comparison]:
-    """Noise, node privacy, times of triangle ladders, spanning trees."""
+    """Noise, node privacy, times of triangle ladders, spanning trees, whole answers about a large graph."""
     return [
         *_errors(quick),
         *_smoothed(quick),
@@ -365,6 +390,7 @@ def comparisons(quick: bool) -> list[Comparison]:
         *_people_triangles(quick),
         *_times(quick),
         *_trees(quick),
+        *_answers(quick),
     ]
 
 

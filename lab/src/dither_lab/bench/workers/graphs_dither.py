@@ -51,6 +51,25 @@ def ladder(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callab
     return lambda: float(_smooth_bound(graph))
 
 
+_K = {"kstars": 2, "ktriangles": 2, "kcliques": 4}
+
+
+def answered(options: Mapping[str, str], data: Mapping[str, np.ndarray]) -> Callable[[], None]:
+    """A release with its interval; weights of a spanning tree are those of the edges' places."""
+    name = options["query"]
+
+    def asked(edges: np.ndarray, n: int) -> None:
+        weights = np.arange(len(edges)) * 7919 % 1009 / 1009 if name == "mst_cost" else None
+        graph = dt.Graph(edges, n=n, weights=weights, cap=None if weights is None else 1.0)
+        extra = {"k": _K[name]} if name in _K else {}
+        getattr(dt, name)(graph, epsilon=1.0, **extra)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asked(RING, 12)
+    return lambda: asked(data["edges"], int(data["n"]))
+
+
 def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """The median of |error| of a mechanism, from the law of its noise."""
     graph, epsilon = _graph(data), options["epsilon"]

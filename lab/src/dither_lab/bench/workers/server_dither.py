@@ -1,14 +1,16 @@
-"""A real server process asked by sixteen analysts at once, and the ledger behind it beside a bare insert."""
+"""A real server process asked by many analysts at once, the ledger behind it beside a bare insert, and quotes."""
 
 from __future__ import annotations
 
 import atexit
 import http.client
 import json
+import os
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +20,7 @@ from urllib.parse import urlsplit
 import dither as dt
 from dither.ledger import SqliteLedger
 
-ANALYSTS = 16
+POSTGRES = "DITHER_BENCH_POSTGRES"
 SCHEMA = """[dataset]
 source = "pay.csv"
 rows = 200
@@ -36,7 +38,7 @@ QUESTION = {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.001, "aga
 class Server:
     """``dither serve`` in a process of its own, ended with this one."""
 
-    def __init__(self, slot: float) -> None:
+    def __init__(self, slot: float, ledger: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dither-bench-")
         home = Path(self._folder.name) / "home"
         for part in ("data", "datasets"):
@@ -44,6 +46,7 @@ class Server:
         (home / "data" / "pay.csv").write_text("pay\n" + "\n".join(str(100 + 37 * k) for k in range(200)) + "\n")
         (home / "datasets" / "pay.toml").write_text(SCHEMA)
         words = ["serve", "--json", "--home", str(home), "--port", "0", "--answer-seconds", str(slot)]
+        words += ["--ledger", database()] if ledger == "postgres" else []
         self._log = (Path(self._folder.name) / "log").open("w+")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dither", *words, "--rate", "100000"],
@@ -83,11 +86,31 @@ class Server:
         connection.close()
 
 
-def _together(server: Server, method: str, path: str, body: Any, each: int) -> Callable[[], None]:
-    pool = ThreadPoolExecutor(ANALYSTS)
+def database() -> str:
+    """The address of an empty database of PostgreSQL, dropped at the end."""
+    import psycopg
+
+    address = os.environ.get(POSTGRES)
+    if not address:
+        raise RuntimeError(f"needs {POSTGRES}, the address of a PostgreSQL that may create databases")
+    name = f"dither_bench_{os.getpid()}_{time.monotonic_ns()}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+
+    def drop() -> None:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    atexit.register(drop)
+    return urlsplit(address)._replace(path=f"/{name}").geturl()
+
+
+def _together(options: dict[str, Any], method: str, path: str, body: Any) -> Callable[[], None]:
+    server, analysts = Server(options["slot"], options["ledger"]), options["analysts"]
+    pool = ThreadPoolExecutor(analysts)
 
     def work() -> None:
-        for done in [pool.submit(server.ask, method, path, body, each) for _ in range(ANALYSTS)]:
+        for done in [pool.submit(server.ask, method, path, body, options["each"]) for _ in range(analysts)]:
             done.result()
 
     return work
@@ -95,12 +118,28 @@ def _together(server: Server, method: str, path: str, body: Any, each: int) -> C
 
 def releases(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     """Private answers: charged durably, drawn, stored, answered in their slot."""
-    return _together(Server(options["slot"]), "POST", "/v1/datasets/pay/releases", QUESTION, options["each"])
+    return _together(options, "POST", "/v1/datasets/pay/releases", QUESTION)
 
 
 def constant(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     """The same server, tokens checked, answering who one is."""
-    return _together(Server(options["slot"]), "GET", "/v1/me", None, options["each"])
+    return _together(options, "GET", "/v1/me", None)
+
+
+def quotes(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """A statement of many medians, of columns that no statement before it had."""
+    number = iter(range(1 << 60))
+    names = [f"c{place}" for place in range(options["queries"])]
+    calls = ", ".join(f"median({name})" for name in names)
+
+    def work() -> None:
+        upper = 600_000 + next(number)
+        columns = {name: dt.Real(0, upper) for name in names}
+        records = {name: [1.0, 2.0] for name in names}
+        with dt.open(records, columns=columns, rows=2, name="pay", budget=dt.Budget(1.0)) as session:
+            session.quote(calls, epsilon=1.0)
+
+    return work
 
 
 def charge(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
@@ -117,7 +156,7 @@ def charge(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     return work
 
 
-def insert(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+def insert_sqlite(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     """Bare inserts of one row, each committed durably, with the same settings as a ledger's file."""
     folder = tempfile.TemporaryDirectory(prefix="dither-bench-")
     connection = sqlite3.connect(Path(folder.name) / "rows.sqlite", isolation_level=None)
@@ -129,5 +168,19 @@ def insert(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
     def work() -> None:
         for _ in range(options["each"]):
             connection.execute("INSERT INTO bare (body) VALUES (?)", ("x" * 200,))
+
+    return work
+
+
+def insert_postgres(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
+    """Bare inserts of one row, each committed durably."""
+    import psycopg
+
+    connection = psycopg.connect(database(), autocommit=True)
+    connection.execute("CREATE TABLE bare (number BIGSERIAL PRIMARY KEY, body TEXT)")
+
+    def work() -> None:
+        for _ in range(options["each"]):
+            connection.execute("INSERT INTO bare (body) VALUES (%s)", ("x" * 200,))
 
     return work
