@@ -141,6 +141,8 @@ class PeopleRead:
     """What a missing value counts as, in steps."""
     presence: bool = False
     """True if each person counts once in each group."""
+    weighted: bool = False
+    """True if rows are weighed, instead of totals limited."""
 
 
 class Plan(ABC, Generic[R_contra]):
