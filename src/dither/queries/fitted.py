@@ -28,7 +28,7 @@ from dither.procedures.fitted_bounds import (
     plan_private_bounds,
 )
 from dither.procedures.ordered import Ordered
-from dither.queries.plan import Options, Plan, Result, StatisticPlan
+from dither.queries.plan import DrawnPlan, Options, Plan, Result, StatisticPlan
 from dither.queries.query import prepared_statistic
 from dither.queries.unbounded import BoundsOptional, few_rows, missing_number, released_float
 from dither.release import ClampedTo
@@ -152,7 +152,7 @@ def count_plan(label: str, facts: Shape, epsilon: Fraction, confidence: Fraction
 
 
 @dataclass(frozen=True)
-class FittedPlan(Plan[Ordered]):
+class FittedPlan(DrawnPlan[Ordered]):
     """Bounds by draws, then a statistic of the records clamped to them."""
 
     label: str
@@ -202,18 +202,6 @@ class FittedPlan(Plan[Ordered]):
     @property
     def neighbours(self) -> Neighbours:
         return self.facts.neighbours
-
-    @property
-    def mechanism(self) -> str:
-        return self.typical.mechanism
-
-    @property
-    def noise(self) -> str:
-        return self.typical.noise
-
-    @property
-    def confidence(self) -> float | None:
-        return self.options.level
 
     def run(self, records: Ordered) -> Result:
         if self.size is not None and self.least is not None:

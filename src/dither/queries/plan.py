@@ -308,6 +308,32 @@ class StatisticPlan(Plan[R_contra]):
         )
 
 
+class DrawnPlan(Plan[R_contra]):
+    """Bounds or limits by draws, then a plan within them; which plan that is, is known afterwards."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def options(self) -> Options:
+            """What is left for the answer."""
+
+        @property
+        def typical(self) -> Plan:
+            """The plan within some bounds or limits: loss, mechanism and noise are those of all."""
+
+    @property
+    def mechanism(self) -> str:
+        return self.typical.mechanism
+
+    @property
+    def noise(self) -> str:
+        return self.typical.noise
+
+    @property
+    def confidence(self) -> float | None:
+        return self.options.level
+
+
 class WrappedPlan(Plan[R_contra]):
     """A plan around another one, ``inner``: it is that one in whatever it does not say itself."""
 

@@ -136,7 +136,7 @@ class PeopleRecords:
         """
         low, high = (0, 1) if self._name is None else self._grid.ends
         total = exp.column("v")
-        signed = [(+1, total, above)] if high > 0 else []
+        signed: list[tuple[int, exp.Expr, int]] = [(+1, total, above)] if high > 0 else []
         signed += [(-1, exp.Neg(this=total), below)] if low < 0 else []
         sides = [
             self._scaled_side(_positive(side), above, parts) if self._selection.by else _least(_positive(side), most)

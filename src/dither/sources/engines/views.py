@@ -240,12 +240,15 @@ class ViewEngine(Engine):
         From the last table on, of the rows with the same key that lead to the same person the first is, by a hash.
         They stand before a query, not inside of it: SQLite reads no query that is nested deeply.
         """
-        tables, named = self._schema.tables, {_OWNER: exp.Null(), _PLACE: exp.Null()}
+        tables = self._schema.tables
+        named: dict[str, exp.Expr] = {}
         result: list[tuple[str, exp.Select]] = []
         for place, (part, _) in reversed(list(enumerate(ways))):
             key, link = str(tables[part.instance.table].key), owner_link(tables, part.instance.table)
             same, owner = part.key(key, as_text=False), part.key(key if link is None else link[0], as_text=False)
-            own = {f"{part.alias}_{name}": exp.column(name, table=part.alias, quoted=True) for name in part.names}
+            own: dict[str, exp.Expr] = {
+                f"{part.alias}_{name}": exp.column(name, table=part.alias, quoted=True) for name in part.names
+            }
             rows, order = part.hashed()
             joined = exp.Select().from_(rows)
             if result:
@@ -546,7 +549,7 @@ class _JoinedTable:
 
 def _led_table(place: int) -> exp.Table:
     """What the tables on the way to people are called before a query, from this place on."""
-    return exp.alias_(exp.to_table(f"dither_led_{place}"), _LED, table=True)
+    return exp.Table(this=exp.to_identifier(f"dither_led_{place}"), alias=exp.TableAlias(this=exp.to_identifier(_LED)))
 
 
 def _is_chosen() -> exp.Expr:
