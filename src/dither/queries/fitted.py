@@ -28,7 +28,7 @@ from dither.procedures.fitted_bounds import (
     plan_private_bounds,
 )
 from dither.procedures.ordered import Ordered
-from dither.queries.plan import DrawnPlan, Options, Plan, Result, StatisticPlan
+from dither.queries.plan import WithinDrawnPlan, Options, Plan, Result, StatisticPlan
 from dither.queries.query import prepared_statistic
 from dither.queries.unbounded import BoundsOptional, few_rows, missing_number, released_float
 from dither.release import ClampedTo
@@ -152,7 +152,7 @@ def count_plan(label: str, facts: Shape, epsilon: Fraction, confidence: Fraction
 
 
 @dataclass(frozen=True)
-class FittedPlan(DrawnPlan[Ordered]):
+class FittedPlan(WithinDrawnPlan[Ordered]):
     """Bounds by draws, then a statistic of the records clamped to them."""
 
     label: str

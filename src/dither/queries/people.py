@@ -31,7 +31,7 @@ from dither.procedures.people import (
     total_limits,
 )
 from dither.queries.fitted import SIZE_SHARE
-from dither.queries.plan import DrawnPlan, Options, PeopleRead, Plan, Result, StatisticPlan
+from dither.queries.plan import WithinDrawnPlan, Options, PeopleRead, Plan, Result, StatisticPlan
 from dither.queries.query import prepared_statistic
 from dither.release import Counted, PersonLimit
 from dither.sources.grid import BIT, Grid
@@ -51,7 +51,7 @@ def serves_groups(options: Options) -> bool:
 
 
 @dataclass(frozen=True)
-class PeoplePlan(DrawnPlan[PeopleGroup]):
+class PeoplePlan(WithinDrawnPlan[PeopleGroup]):
     """A limit of what one person contributes by a draw, then totals within it."""
 
     label: str

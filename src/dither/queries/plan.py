@@ -308,7 +308,7 @@ class StatisticPlan(Plan[R_contra]):
         )
 
 
-class DrawnPlan(Plan[R_contra]):
+class WithinDrawnPlan(Plan[R_contra]):
     """Bounds or limits by draws, then a plan within them; which plan that is, is known afterwards."""
 
     if TYPE_CHECKING:
