@@ -28,7 +28,7 @@ from dither.procedures.fitted_bounds import (
     plan_private_bounds,
 )
 from dither.procedures.ordered import Ordered
-from dither.queries.plan import WithinDrawnPlan, Options, Plan, Result, StatisticPlan
+from dither.queries.plan import Options, Plan, Result, StatisticPlan, WithinDrawnPlan
 from dither.queries.query import prepared_statistic
 from dither.queries.unbounded import BoundsOptional, few_rows, missing_number, released_float
 from dither.release import ClampedTo

@@ -31,7 +31,7 @@ from dither.procedures.people import (
     total_limits,
 )
 from dither.queries.fitted import SIZE_SHARE
-from dither.queries.plan import WithinDrawnPlan, Options, PeopleRead, Plan, Result, StatisticPlan
+from dither.queries.plan import Options, PeopleRead, Plan, Result, StatisticPlan, WithinDrawnPlan
 from dither.queries.query import prepared_statistic
 from dither.release import Counted, PersonLimit
 from dither.sources.grid import BIT, Grid
