@@ -382,14 +382,15 @@ def _given_to_the_last(query: exp.Select) -> exp.Select:
 
 @contextmanager
 def _chosen_for_all() -> Iterator[None]:
-    """One order for each number, whoever's it is, instead of one for each person who has it: here the last by hash."""
+    """One order for each number, whoever's it is, instead of one for each person who has it: the last one's."""
     right = ViewEngine._led
 
     def wrong(self: ViewEngine, ways: Sequence[tuple[_JoinedTable, exp.Expr]]) -> list[tuple[str, exp.Select]]:
         tables = right(self, ways)
         for place in (item for _, query in tables for item in query.find_all(exp.Window)):
-            place.set("partition_by", place.args["partition_by"][:1])
-            place.args["order"].expressions[0].set("desc", True)
+            key, person = place.args["partition_by"]
+            place.set("partition_by", [key])
+            place.set("order", exp.Order(expressions=[exp.Ordered(this=person.copy(), desc=True)]))
         return tables
 
     with mock.patch.object(ViewEngine, "_led", wrong):

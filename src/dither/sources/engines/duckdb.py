@@ -70,11 +70,18 @@ _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _BATCH = 1 << 16
 _LINES, _SOME_LINES = "dither_lines", "dither_some_lines"
-_SWITCHED_OFF = ("statistics_propagation", "row_group_pruner", "join_filter_pushdown", "filter_pushdown")
-"""Optimisations that decide about records by minima and maxima of many.
+_SWITCHED_OFF = (
+    "statistics_propagation",
+    "row_group_pruner",
+    "join_filter_pushdown",
+    "filter_pushdown",
+    "top_n_window_elimination",
+)
+"""Optimisations that decide about records by minima and maxima of many; and one that fails.
 
 NaN does not count in those; and a filter that is pushed into a Parquet file takes every text of a page for missing
-where one is and the others are alike (DuckDB 2.0.0).
+where one is and the others are alike (DuckDB 2.0.0).  The last one raises an internal error for some queries of the
+first row of each key (2.0.0), and whether such rows are asked for depends on records.
 """
 _EXACT_DIGITS = 15
 """Decimals of at most so many digits become doubles by one division of exact numbers: correctly rounded."""
