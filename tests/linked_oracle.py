@@ -11,7 +11,10 @@ Join = tuple[str, str, str, str, str]
 
 
 def joined(database: Database, facts: str, joins: Sequence[Join]) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """Every combination of rows whose keys are equal; a missing key is equal to none."""
+    """Every combination of rows whose keys are equal; a missing key is equal to none.
+
+    Of rows on the way to a person that have the same key one is used for each person: that with the least hash.
+    """
     for row in database[facts]:
         found = [{facts: row}]
         for child, foreign, name, table, key in joins:
@@ -21,7 +24,25 @@ def joined(database: Database, facts: str, joins: Sequence[Join]) -> Iterator[di
                 for other in database[table]
                 if before[child][foreign] is not None and before[child][foreign] == other[key]
             ]
-        yield from found
+        people: dict[Any, list[dict[str, Mapping[str, Any]]]] = {}
+        for each in found:
+            order = each.get("orders", {})
+            people.setdefault(order.get("person", each.get("people", {}).get("id")), []).append(each)
+        for own in people.values():
+            yield min(own, key=lambda each: [_place(each[name], *HASHED[name]) for name in HASHED if name in each])
+
+
+HASHED = {"orders": (("price",), ("person",)), "people": (("kind",), ("town",))}
+"""What is declared of tables that rows may lead to: columns and foreign keys."""
+
+
+def _place(row: Mapping[str, Any], columns: Sequence[str], links: Sequence[str]) -> tuple[str, str]:
+    """The hash of a row, and what is hashed."""
+    text = ""
+    for name in (*columns, *links):
+        value = row[name]
+        text += "|" + ("" if value is None else str(round(value * 65536) if isinstance(value, float) else value))
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), text
 
 
 def without(database: Database, person: Any) -> dict[str, list[Mapping[str, Any]]]:

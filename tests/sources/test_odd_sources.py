@@ -8,7 +8,7 @@ import pandas as pd
 import psycopg
 import pyarrow as pa
 import pytest
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 
 import dither as dt
 from conftest import needs_package
@@ -180,6 +180,57 @@ def test_spark_dates_and_numbers_at_the_ends_of_types(spark):
     for name in columns:
         assert opened.ask(dt.Median(name), epsilon=1.0).value is not None
     assert opened.ask(dt.Count(), where="d >= 5", **SURE).value == 1
+
+
+def test_postgres_reads_and_keeps_where_nothing_can_be_written(postgres):
+    """A view that writes is refused, also where totals of people are kept; a user without the right keeps nothing."""
+    odd_in_postgres(
+        postgres,
+        [
+            "DROP VIEW IF EXISTS writing",
+            "DROP TABLE IF EXISTS written",
+            "CREATE TABLE written (p integer)",
+            (
+                "CREATE OR REPLACE FUNCTION noted() RETURNS integer LANGUAGE sql VOLATILE "
+                "AS 'INSERT INTO written VALUES (1) RETURNING 1'"
+            ),
+            "CREATE VIEW writing AS SELECT noted() AS u",
+            "CREATE TABLE odd (u integer)",
+            "INSERT INTO odd VALUES (1), (1), (2)",
+        ],
+    ).close()
+    engine, query = Postgres(postgres, "writing"), parse_one("SELECT u FROM writing", dialect="postgres")
+    for read in (engine.rows, engine.kept):
+        with pytest.raises(dt.errors.SourceFailed), engine.snapshot():
+            read(query)
+    engine.close()
+    plain = Postgres(postgres, "odd")
+    assert plain.rows(parse_one("SELECT COUNT(*) FROM written"))[0] == (0,)
+    totals = parse_one("SELECT u, COUNT(*) AS c FROM odd GROUP BY u", dialect="postgres")
+    with plain.snapshot():
+        kept = plain.kept(totals)
+        assert isinstance(kept, exp.Table)
+        assert sorted(plain.rows(exp.select("u", "c").from_(kept))) == [(1, 2), (2, 1)]
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        name = plain.rows(parse_one("SELECT current_database()"))[0][0]
+        connection.execute("DROP ROLE IF EXISTS reader")
+        connection.execute("CREATE ROLE reader LOGIN")
+        place = plain.rows(parse_one("SELECT current_schema()"))[0][0]
+        connection.execute(f'REVOKE TEMP ON DATABASE "{name}" FROM PUBLIC')
+        connection.execute(f'GRANT USAGE ON SCHEMA "{place}" TO reader')
+        connection.execute("GRANT SELECT ON odd TO reader")
+        try:
+            reader = Postgres(psycopg.conninfo.make_conninfo(postgres, user="reader"), f"{place}.odd")
+            with reader.snapshot():
+                kept = reader.kept(exp.select("u").from_(reader.table()))
+                assert isinstance(kept, exp.Subquery)
+                assert len(reader.rows(exp.select("u").from_(kept))) == 3
+            reader.close()
+        finally:
+            connection.execute(f'GRANT TEMP ON DATABASE "{name}" TO PUBLIC')
+            connection.execute("DROP OWNED BY reader")
+            connection.execute("DROP ROLE reader")
+    plain.close()
 
 
 def test_one_postgres_table_is_one_source_however_it_is_named(postgres):

@@ -7,15 +7,19 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 import dither as dt
 from dither.sources.engines.duckdb import DuckDB
+from dither.sources.engines.postgres import Postgres
+from dither.sources.engines.spark import Spark
+from dither.sources.engines.sqlite import SQLite
 from dither.sources.grid import BIT, Grid
-from dither.sources.people import MOST_TOTAL, PARTS, PeopleRecords, PeopleTotals, below_limit
+from dither.sources.people import MOST_TOTAL, PARTS, PeopleRecords, below_limit
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
-from dither.sources.windows import EngineColumns, binned_numbers
+from dither.sources.windows import EngineColumns, SharedReading, binned_numbers
 
 GROUPS = ["a", "b", "c"]
 COLUMNS = {
@@ -253,8 +257,8 @@ def test_the_order_of_a_table_decides_nothing():
 
 
 @pytest.mark.parametrize(("by", "where"), [((), "y > 0"), (("g",), None)])
-def test_totals_that_a_statement_keeps_are_those_of_every_pass_by_itself(engines_of, by, where):
-    """Columns that are read together, rows and people: the same numbers, on every engine; DuckDB keeps them."""
+def test_totals_that_a_statement_keeps_are_those_of_every_pass_by_itself(engines_of, by, where, monkeypatch):
+    """Columns that are read together, rows and people: the same numbers, on every engine, which keeps them."""
     table = table_of(5)
     schema = schema_of(table)
     predicate = None if where is None else parse_filter(where, schema)
@@ -262,22 +266,51 @@ def test_totals_that_a_statement_keeps_are_those_of_every_pass_by_itself(engines
     reads = [(None, BIT, False), (None, BIT, True), ("y", unbounded, False), ("y", wide, False), ("x", wide, False)]
     for name, engine in engines_of(table).items():
         selection = Selection(engine, schema, predicate, by)
-        totals = PeopleTotals(selection)
-        shared = [PeopleRecords(selection, item, grid, 0, presence=each, kept=totals) for item, grid, each in reads]
+        kept = []
+        monkeypatch.setattr(type(engine), "kept", _noted(type(engine).kept, kept))
+        reading = SharedReading()
+        shared = [
+            PeopleRecords(selection, item, grid, 0, presence=each, kept=reading.people(selection, item))
+            for item, grid, each in reads
+        ]
         alone = [PeopleRecords(selection, item, grid, 0, presence=each) for item, grid, each in reads]
-        for one, other in zip(shared, alone, strict=True):
-            assert one.people() == other.people(), name
-            assert one.rows_above(LIMITS) == other.rows_above(LIMITS), name
-            assert one.totals_above(LIMITS) == other.totals_above(LIMITS), name
-            assert one.totals_within(40, 40) == other.totals_within(40, 40), name
-        assert not isinstance(engine, DuckDB) or len(_kept_tables(engine)) == 1
-        totals.close()
-        assert not isinstance(engine, DuckDB) or _kept_tables(engine) == []
+        with engine.snapshot():
+            for one, other in zip(shared, alone, strict=True):
+                assert [one.people(), one.rows_above(LIMITS), one.totals_above(LIMITS), one.totals_within(40, 40)] == [
+                    other.people(),
+                    other.rows_above(LIMITS),
+                    other.totals_above(LIMITS),
+                    other.totals_within(40, 40),
+                ], name
+                assert all(isinstance(table, exp.Table) for table in kept), name
+            # Of records that have an x, and of all: totals in each group, and with groups everybody's.
+            tables = {
+                table.name for totals in reading._people.values() for table in (totals._each, totals._people) if table
+            }
+            assert len(tables) == (4 if by else 2), name
+            reading.close()
+        assert _kept_tables(engine) == [], name
         engine.close()
 
 
+def _noted(keep, kept):
+    def noted(self, query):
+        kept.append(keep(self, query))
+        return kept[-1]
+
+    return noted
+
+
 def _kept_tables(engine):
-    return engine._connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+    """The names of the tables that an engine still keeps."""
+    if isinstance(engine, Spark):
+        return [*engine._kept, *(item.name for item in engine._session.catalog.listTables() if "kept" in item.name)]
+    asked = {
+        DuckDB: "SELECT table_name FROM duckdb_tables() WHERE temporary",
+        Postgres: "SELECT relname FROM pg_class WHERE relpersistence = 't' AND relname LIKE 'dither_kept%'",
+        SQLite: "SELECT name FROM sqlite_temp_master",
+    }
+    return engine._connection.execute(asked[type(engine)]).fetchall()
 
 
 def test_a_statement_reads_its_rows_once(monkeypatch):
@@ -289,7 +322,7 @@ def test_a_statement_reads_its_rows_once(monkeypatch):
     with dt.open(table_of(6, rows=3_000), **options) as session:
         text = "SELECT g, count(*), sum(y), sum(y * 2), count(distinct u) AS people FROM rows GROUP BY g"
         releases = session.sql(text, epsilon=400.0)
-        assert len(made) == 1
+        assert len(made) == 2  # totals in each group, and from these everybody's
         assert len(releases) == 12
         assert _kept_tables(session._source.engine) == []
         rows = [row for row in table_of(6, rows=3_000).to_pylist() if row["u"] is not None]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dither.kernels.adjacency import Ends, Starts
 from dither.kernels.compiled import compiled
-from dither.kernels.triangles import Ranked
+from dither.kernels.triangles import Ranked, spread, workers
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,7 +49,12 @@ def limited_triangles(graph: Ranked, limits: Sequence[int]) -> list[int]:
     """The values under limits; the number of triangles under those that cut nothing."""
     shares = triangle_shares(graph.starts, graph.ends, graph.split)
     count, largest = int(shares.sum()) // 3, int(shares.max(initial=0))
-    return [count if largest <= PART * limit else _limited(graph, shares, limit) for limit in limits]
+    cores = min(workers(len(graph.ends)), max(2 * LISTED // max(count, 1), 1))  # each keeps the triangles of its limit
+
+    def value(limit: int) -> int:
+        return count if largest <= PART * limit else _limited(graph, shares, limit)
+
+    return list(spread(value, limits, cores))
 
 
 def _limited(graph: Ranked, shares: Whole, limit: int) -> int:
@@ -177,7 +182,7 @@ class DualProgram:
             for step in (1.0, 0.5, 0.25):
                 tried = self.projected(y + step * direction)
                 lower, after = self.dual(tried)
-                if lower <= value + min(1e-4 * float(gradient @ (tried - y)), 0.0):
+                if lower <= value + min(1e-4 * _product_sum(gradient, tried - y), 0.0):
                     y, gradient = tried, after
                     break
             else:
@@ -190,35 +195,48 @@ class DualProgram:
         """Conjugate gradients for the step, where y is not held at 0, to a tenth."""
         free = (y > 1e-3) | (gradient < 0)
         free[self.vertices] = False
-        diagonal = self._product(y, None)
+        blocks = self._curved(y)
+        diagonal = self._product(y, None, blocks)
         damped = damping * np.abs(gradient) + 1e-7 * np.maximum(self.shares, 1.0)
         scaling = np.where(free, 1.0 / (diagonal + damped), 0.0)
         left = np.where(free, -gradient, 0.0)
         scaled = scaling * left
-        direction, path, size = np.zeros(len(y)), scaled.copy(), float(left @ scaled)
+        direction, path, size = np.zeros(len(y)), scaled.copy(), _product_sum(left, scaled)
         enough = size / 100.0
         for _ in range(200):
             if size <= enough or size == 0.0:
                 break
-            moved = np.where(free, self._product(y, path) + damped * path, 0.0)
-            length = size / float(path @ moved)
+            moved = np.where(free, self._product(y, path, blocks) + damped * path, 0.0)
+            length = size / _product_sum(path, moved)
             direction += length * path
             left -= length * moved
             scaled = scaling * left
-            before, size = size, float(left @ scaled)
+            before, size = size, _product_sum(left, scaled)
             path = scaled + size / before * path
         return direction
 
-    def _product(self, y: Floats, path: Floats | None) -> Floats:
-        """The second derivative of D times a path; without one its diagonal."""
+    def _curved(self, y: Floats) -> list[tuple[Triples, Whole]] | None:
+        """Those triangles whose weight lies between 0 and 1: all that D is curved by.  None where none are kept."""
+        if self.listed is None:
+            return None
+        chosen = ((triples, times, _are_curved(triples, y)) for triples, times in self.blocks())
+        return [(triples[curved], times[curved] if len(times) else times) for triples, times, curved in chosen]
+
+    def _product(self, y: Floats, path: Floats | None, blocks: list[tuple[Triples, Whole]] | None) -> Floats:
+        """The second derivative of D times a path; without one its diagonal.  blocks: the triangles that it is of."""
         result = np.zeros(len(y))
-        for triples, times in self.blocks():
+        for triples, times in self.blocks() if blocks is None else blocks:
             if path is None:
                 _diagonal(triples, times, y, result)
             else:
                 _curvature(triples, times, y, path, result)
         result[self.vertices] = 0.0
         return result
+
+
+def _product_sum(one: Floats, other: Floats) -> float:
+    """The sum of products, by one thread: those that libraries start for it wait longer than it takes."""
+    return float((one * other).sum())
 
 
 def _whole(sums: tuple[int, int]) -> Fraction:
@@ -389,6 +407,15 @@ def _value(triples: Triples, times: Whole, y: Floats, ratios: Floats) -> tuple[i
         top += many * (value >> 26)
         bottom += many * (value & _LOW)
     return top, bottom
+
+
+@compiled(nogil=True)
+def _are_curved(triples: Triples, y: Floats) -> NDArray[np.bool_]:
+    result = np.empty(len(triples), dtype=np.bool_)
+    for row in range(len(triples)):
+        room = _K - (y[triples[row, 0]] + y[triples[row, 1]] + y[triples[row, 2]])
+        result[row] = 0.0 < room < 2 * _BEND
+    return result
 
 
 @compiled(nogil=True)

@@ -27,7 +27,7 @@ from dither.procedures.fitted_bounds import (
 )
 from dither.procedures.ordered import Ordered
 from dither.procedures.unbounded_quantiles import SIZE_SHARE
-from dither.queries.plan import Options, Plan, Result, StatisticPlan
+from dither.queries.plan import Options, Plan, Result, StatisticPlan, WithinDrawnPlan
 from dither.queries.query import relation_of
 from dither.queries.unbounded import (
     TOO_FEW,
@@ -137,7 +137,7 @@ class BoundsFitted(BoundsOptional[float, Interval]):
 
 
 @dataclass(frozen=True)
-class FittedPlan(Plan[Ordered]):
+class FittedPlan(WithinDrawnPlan[Ordered]):
     """Bounds by draws, then a statistic of the records clamped to them."""
 
     label: str
@@ -186,18 +186,6 @@ class FittedPlan(Plan[Ordered]):
     @property
     def neighbours(self) -> Neighbours:
         return relation_of(self.facts)
-
-    @property
-    def mechanism(self) -> str:
-        return self.typical.mechanism
-
-    @property
-    def noise(self) -> str:
-        return self.typical.noise
-
-    @property
-    def confidence(self) -> float | None:
-        return self.options.level
 
     def run(self, records: Ordered) -> Result:
         if self.size is not None and not self.size.passes(records):

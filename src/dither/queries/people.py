@@ -31,7 +31,7 @@ from dither.procedures.people import (
     total_limits,
 )
 from dither.procedures.unbounded_quantiles import SIZE_SHARE
-from dither.queries.plan import Options, PeopleRead, Plan, Result, StatisticPlan
+from dither.queries.plan import Options, PeopleRead, Plan, Result, StatisticPlan, WithinDrawnPlan
 from dither.queries.query import prepared_statistic
 from dither.release import Counted, PersonLimit
 from dither.sources.grid import BIT, Grid
@@ -51,7 +51,7 @@ def serves_groups(options: Options) -> bool:
 
 
 @dataclass(frozen=True)
-class PeoplePlan(Plan[PeopleGroup]):
+class PeoplePlan(WithinDrawnPlan[PeopleGroup]):
     """A limit of what one person contributes by a draw, then totals within it."""
 
     label: str
@@ -132,18 +132,6 @@ class PeoplePlan(Plan[PeopleGroup]):
     @property
     def neighbours(self) -> Neighbours:
         return Neighbours.PERSON
-
-    @property
-    def mechanism(self) -> str:
-        return self.typical.mechanism
-
-    @property
-    def noise(self) -> str:
-        return self.typical.noise
-
-    @property
-    def confidence(self) -> float | None:
-        return self.options.level
 
     def run(self, records: PeopleGroup) -> Result:
         return self.result(records.people, [records.index])[0]

@@ -141,6 +141,8 @@ class PeopleRead:
     """What a missing value counts as, in steps."""
     presence: bool = False
     """True if each person counts once in each group."""
+    weighted: bool = False
+    """True if rows are weighed, instead of totals limited."""
 
 
 class Plan(ABC, Generic[R_contra]):
@@ -304,6 +306,32 @@ class StatisticPlan(Plan[R_contra]):
         return Result(
             each, None if ends is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, ends, strict=True))
         )
+
+
+class WithinDrawnPlan(Plan[R_contra]):
+    """Bounds or limits by draws, then a plan within them; which plan that is, is known afterwards."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def options(self) -> Options:
+            """What is left for the answer."""
+
+        @property
+        def typical(self) -> Plan:
+            """The plan within some bounds or limits: loss, mechanism and noise are those of all."""
+
+    @property
+    def mechanism(self) -> str:
+        return self.typical.mechanism
+
+    @property
+    def noise(self) -> str:
+        return self.typical.noise
+
+    @property
+    def confidence(self) -> float | None:
+        return self.options.level
 
 
 class WrappedPlan(Plan[R_contra]):

@@ -67,8 +67,16 @@ class TableRecords:
 
     def people(self, read: PeopleRead) -> Sequence[PeopleGroup]:
         """What each person has, for every group."""
-        kept = self._shared.people(self._selection) if self._is_shared else None
-        here = PeopleRecords(self._selection, read.column, read.grid, read.missing, presence=read.presence, kept=kept)
+        kept = self._shared.people(self._selection, read.column) if self._is_shared else None
+        here = PeopleRecords(
+            self._selection,
+            read.column,
+            read.grid,
+            read.missing,
+            presence=read.presence,
+            weighted=read.weighted,
+            kept=kept,
+        )
         return here.each()
 
     def present(self, column: str) -> Sequence[EngineColumn]:

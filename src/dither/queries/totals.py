@@ -216,7 +216,7 @@ class Mean(BoundsFitted, _Total[float, Interval]):
     def plan_of_people(self, facts: Shape, options: Options, *, grouped: bool) -> Plan[PeopleGroup] | None:
         if grouped or self.bounds is None:
             return None
-        read = PeopleRead(self.column, *self.records_on)
+        read = PeopleRead(self.column, *self.records_on, weighted=True)
         return PeopleMean.planned(self.label, read, facts.records, options, read.grid.value(read.missing))
 
     def plan_for_population(self, facts: Shape, options: Options) -> Plan:

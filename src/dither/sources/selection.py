@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument
-from dither.sources.engines.engine import Engine, clamped, column, double_literal, floored
+from dither.sources.engines.engine import Engine, clamped, column, double_literal, floored, is_power_of_two
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, literal
 from dither.sources.schema import Schema
@@ -129,13 +129,13 @@ class Selection:
         chosen = self._chosen(name, missing, fraction)
         return chosen if self.schema.unit is None else self._bounded(chosen, name, grid)
 
-    def owned(self, name: str | None, missing: float | None) -> exp.Select:
-        """The same of all rows of each person, however many they are, and the person of each row as u."""
-        return self._with_unit(self._chosen(name, missing))
+    def owned(self, values: Mapping[str, exp.Expr], dropped: str | None) -> exp.Select:
+        """Several values of all rows of each person by name, and the person of each row as u.
 
-    def owned_together(self, values: Mapping[str, exp.Expr]) -> exp.Select:
-        """Several values of all rows of each person by name, and the person of each row as u."""
-        return self._with_unit(self.together(values))
+        ``dropped``: a column without which a record is left out.
+        """
+        chosen = self._with_unit(self.together(values))
+        return chosen if dropped is None else chosen.where(_known(self.cleaned(dropped)))
 
     def _chosen(self, name: str | None, missing: float | None, fraction: float | None = None) -> exp.Select:
         # Trees are written in place: copies of what was just built would take most of the time of a small question.
@@ -340,7 +340,7 @@ class Selection:
         # Clamped before it is divided, which engines raise errors on; the ends themselves round to themselves.
         inside = clamped(value, double_literal(low * size), double_literal(high * size))
         steps = self.engine.nearest_multiple(inside, size)
-        if max(abs(low), abs(high)) <= _MOST_EXACT_STEPS:
+        if max(abs(low), abs(high)) <= _MOST_EXACT_STEPS or is_power_of_two(size):  # (then quotients are exact)
             return steps
         return clamped(steps, literal(low), literal(high))
 

@@ -133,20 +133,20 @@ class SharedReading:
 
     def __init__(self) -> None:
         self._columns: list[EngineColumns] = []
-        self._people: PeopleTotals | None = None
+        self._people: dict[str | None, PeopleTotals] = {}
 
     def __repr__(self) -> str:
         return "SharedReading(<private>)"
 
-    def people(self, selection: Selection) -> PeopleTotals:
-        """Everybody's totals, of which each question reads its own."""
-        self._people = self._people or PeopleTotals(selection)
-        return self._people
+    def people(self, selection: Selection, name: str | None) -> PeopleTotals:
+        """Everybody's totals, of which each question reads its own; without a column's missing values by themselves."""
+        dropped = name if selection.drops(name) else None
+        return self._people.setdefault(dropped, PeopleTotals(selection, dropped))
 
     def close(self) -> None:
         """Let go of what an engine keeps."""
-        if self._people is not None:
-            self._people.close()
+        for totals in self._people.values():
+            totals.close()
 
     def add(self, columns: EngineColumns) -> None:
         """Read this column together with the others; all have the same filter and groups, and nobody owns rows."""

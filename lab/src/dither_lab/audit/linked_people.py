@@ -8,6 +8,7 @@ to must move by no more than it is for, all of it together: the draw of a limit,
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,8 @@ from dither.queries.people import PeoplePlan
 from dither.session.session import Session
 from dither.session.statements import plan_for
 from dither.sources.engines.factory import engine_over
-from dither.sources.engines.views import ViewEngine
+from dither.sources.engines.views import ViewEngine, _JoinedTable
+from dither.sources.linked_tables import Instance
 from dither.sources.predicates import literal
 from dither.sources.schema import Schema
 from dither.sources.types import ColumnType
@@ -257,14 +259,26 @@ def losses(
 
 
 def by_nested_loops(database: Database) -> dict[str, Counter[Row]]:
-    """(person, price, amount) of the rows of some joins, by plain loops: a key that is missing is equal to none."""
+    """(person, price, amount) of the rows of some joins, by plain loops: a key that is missing is equal to none.
+
+    Of orders with the same number, and of rows of people with the same key, one is used for each person.
+    """
     rows = rows_of(database)
     orders = [(number, who, price) for number, who, price in rows["orders"] if who is not None]
+    by_number: dict[tuple[Entry, Entry], list[tuple[str, Entry]]] = {}
+    for number, who, price in orders:
+        by_number.setdefault((number, who), []).append((f"|{_number_text(price)}|{who}", price))
     items: list[Row] = [
-        (who, price, amount) for order, amount in rows["items"] for number, who, price in orders if order == number
+        (who, _least(own), amount)
+        for order, amount in rows["items"]
+        for (number, who), own in by_number.items()
+        if order == number
     ]
-    listed = [key for key, *_ in rows["people"] if key is not None]
-    in_towns = [key for key, town, _ in rows["people"] if key is not None and any(town == code for code, _ in TOWNS)]
+    by_key: dict[Entry, list[tuple[str, Entry]]] = {}
+    for key, town, kind in rows["people"]:
+        by_key.setdefault(key, []).append((f"|{kind}|{town}", town))
+    listed = [key for key in by_key if key is not None]
+    in_towns = [key for key in listed if any(_least(by_key[key]) == code for code, _ in TOWNS)]
     joined: dict[str, list[Row]] = {
         "orders": [(who, price, None) for _, who, price in orders],
         "orders JOIN people ON person = id": [
@@ -275,6 +289,16 @@ def by_nested_loops(database: Database) -> dict[str, Counter[Row]]:
         f"{ITEMS_OF_PEOPLE} JOIN towns ON town = code": [row for row in items for key in in_towns if key == row[0]],
     }
     return {name: Counter(each) for name, each in joined.items()}
+
+
+def _number_text(number: Entry) -> str:
+    """A number as engines hash it: in parts of 2^-16."""
+    return str(round(number * 65536)) if isinstance(number, float) else ""
+
+
+def _least(rows: Sequence[tuple[str, Entry]]) -> Entry:
+    """What the row with the least hash says; rows that are hashed alike are alike."""
+    return min(rows, key=lambda row: hashlib.md5(row[0].encode(), usedforsecurity=False).hexdigest())[1]
 
 
 def rows_evidence(holdings: Sequence[Holding]) -> Evidence:
@@ -350,10 +374,27 @@ def _with_orphans(query: exp.Select) -> exp.Select:
 def _given_to_the_last(query: exp.Select) -> exp.Select:
     """Of several people who have the same order number, the last is given its items."""
     for person in [item for item in query.expressions if item.alias == "person"]:
-        order = query.args["joins"][0].args["on"].this.copy()
+        order = query.args["joins"][0].args["on"].find(exp.EQ).this.copy()
         last = exp.Window(this=exp.Max(this=person.this.copy()), partition_by=[order])
         query = query.qualify(exp.EQ(this=person.this.copy(), expression=last))
     return query
+
+
+@contextmanager
+def _chosen_for_all() -> Iterator[None]:
+    """One order for each number, whoever's it is, instead of one for each person who has it: the last one's."""
+    right = ViewEngine._led
+
+    def wrong(self: ViewEngine, ways: Sequence[tuple[_JoinedTable, exp.Expr]]) -> list[tuple[str, exp.Select]]:
+        tables = right(self, ways)
+        for place in (item for _, query in tables for item in query.find_all(exp.Window)):
+            key, person = place.args["partition_by"]
+            place.set("partition_by", [key])
+            place.set("order", exp.Order(expressions=[exp.Ordered(this=person.copy(), desc=True)]))
+        return tables
+
+    with mock.patch.object(ViewEngine, "_led", wrong):
+        yield
 
 
 @contextmanager
@@ -361,8 +402,8 @@ def _joining(broken: Callable[[exp.Select], exp.Select]) -> Iterator[None]:
     """Joins of items, broken."""
     right = ViewEngine._joined
 
-    def wrong(self: ViewEngine, names: set[str], fraction: float | None) -> exp.Select:
-        query = right(self, names, fraction)
+    def wrong(self: ViewEngine, names: set[str], fraction: float | None, led: Sequence[Instance] = ()) -> exp.Select:
+        query = right(self, names, fraction, led)
         return broken(query) if self._view.instances[0].table == "items" else query
 
     with mock.patch.object(ViewEngine, "_joined", wrong):
@@ -386,6 +427,7 @@ def in_linked_people() -> Iterator[Check]:
         "a join that multiplies rows": (lambda: _joining(_multiplied), count),
         "an orphan row counted": (lambda: _joining(_with_orphans), count),
         "a shared number given to one person": (lambda: _joining(_given_to_the_last), by_group),
+        "one row for a number that several people have": (_chosen_for_all, by_group),
         "a limit of joined rows that is not paid for": (_unpaid, total),
     }
     for name, (broken, text) in cases.items():

@@ -76,8 +76,8 @@ EXPLANATIONS: dict[str, str] = {
     ),
     "people/*/time/DuckDB": (
         "Whose a row is takes a join that Q1 and Q6 do without; totals of every customer in every group are added up "
-        "as whole numbers, in halves of either sign, before a limit is drawn and totals within it are summed. Plain "
-        "statements add up once, and push their filters into the files."
+        "as exact whole numbers before a limit is drawn and totals within it are summed; that join and that grouping "
+        "alone take more than three times Q1. Plain statements add up once, and push their filters into the files."
     ),
     "graphs/ladder/even/*": (
         "All degrees are alike and the largest common neighbourhood is tiny, so that no degree rules anything out and "

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -38,6 +40,8 @@ from dither.sources.predicates import Constant, literal
 
 STORED_TYPES = ("whole", "real", "decimal", "text", "boolean", "date", "timestamp", "duration", "other")
 """What a source says about a column: all that matters of its type."""
+
+_KEPT = itertools.count()
 
 Result = TypeVar("Result")
 Row: TypeAlias = tuple[int | float | str, ...]  # queries ask for what is not NULL, or compare before they look
@@ -72,6 +76,8 @@ class Engine(ABC):
     """Whether a column of reals can hold NaN, which is missing; False where NaN is stored as NULL."""
     has_grouping_sets: bool = True
     """Whether one statement can count by several columns, each by itself."""
+    moderate: frozenset[str] = frozenset()
+    """Columns of numbers that are 0 or between 1e-20 and 1e20 in size, by their stored type alone."""
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
 
@@ -111,11 +117,17 @@ class Engine(ABC):
 
     def nearest_multiple(self, number: exp.Expr, size: float) -> exp.Expr:
         """How many times a public size is in a number, rounded; the quotient is known not to overflow."""
+        if is_power_of_two(size):  # the same number, for a fraction of the time
+            return self.nearest(exp.Mul(this=number, expression=double_literal(1.0 / size)))
         return self.nearest(exp.Div(this=number, expression=double_literal(size), typed=True))
 
     def exact_sum(self, whole: exp.Expr) -> exp.Expr:
         """The sum of whole numbers, each a bigint, in a type that it cannot overflow."""
         return exp.Sum(this=whole)
+
+    def cut_sum(self, whole: exp.Expr, most: int) -> exp.Expr:
+        """The same as a bigint, cut to what is not above ``most`` in size."""
+        return exp.cast(clamped(self.exact_sum(whole), exp.Neg(this=literal(most)), literal(most)), "bigint")
 
     def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         """A sum that is not below 0 as two bigints: how often 2**HALF_BITS is in it, and the rest."""
@@ -161,6 +173,11 @@ class Engine(ABC):
         It may depend on the records: it is compared on the owner's machine and never shown.
         """
         return None
+
+    @property
+    def says_every_change(self) -> bool:
+        """Whether ``state`` is another one as soon as anything has changed."""
+        return False
 
     @abstractmethod
     def ready(self) -> None:
@@ -437,6 +454,16 @@ def within_infinities(number: exp.Expr) -> exp.Expr:
     """Whether a double lies between the infinities, for engines in which NaN is above both."""
     low, high = (double_literal(end) for end in (-np.inf, np.inf))
     return exp.and_(exp.GT(this=number.copy(), expression=low), exp.LT(this=number.copy(), expression=high))
+
+
+def kept_name() -> str:
+    """The name of a table that an engine keeps: no two statements have the same."""
+    return f"dither_kept_{next(_KEPT)}"
+
+
+def is_power_of_two(size: float) -> bool:
+    """Whether products with it, and quotients by it, are exact."""
+    return math.frexp(size)[0] == 0.5
 
 
 def double_literal(value: float) -> exp.Expr:

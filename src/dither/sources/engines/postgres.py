@@ -22,6 +22,7 @@ from dither.sources.engines.engine import (
     column,
     double_literal,
     guarded,
+    kept_name,
     streamed,
     within_infinities,
 )
@@ -67,6 +68,8 @@ class Postgres(Engine):
             raise InvalidArgument(
                 "source", "postgresql", "tables that are linked must be in one database: the same address"
             )
+        self._keeps = False
+        """Whether a snapshot may have temporary tables; each query reads in a transaction of its own then."""
         parts = table.split(".")
         self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
         self._connection: psycopg.Connection = self._connected() if beside is None else beside._connection
@@ -146,7 +149,40 @@ class Postgres(Engine):
         return int(self.rows(exp.select(exp.Count(this=exp.Star())).from_(self.table()))[0][0])
 
     def rows(self, query: exp.Select) -> list[Row]:
-        return guarded(self._called, lambda: self._connection.execute(self.sql(query), prepare=False).fetchall())
+        def fetched() -> list[Row]:
+            with self._reading():
+                return self._connection.execute(self.sql(query), prepare=False).fetchall()
+
+        return guarded(self._called, fetched)
+
+    def kept(self, query: exp.Select) -> exp.Expr:
+        if not self._first._keeps:
+            return super().kept(query)
+        name = kept_name()
+
+        def filled() -> None:
+            # The query itself is run where nothing but such a table can be written; it is gone when the snapshot is.
+            self._connection.execute(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {self.sql(query)} WITH NO DATA")
+            with self._reading():
+                self._connection.execute(f"INSERT INTO pg_temp.{name} {self.sql(query)}", prepare=False)
+
+        guarded(self._called, filled)
+        return exp.to_table(f"pg_temp.{name}")
+
+    @property
+    def _first(self) -> Postgres:
+        """The engine whose connection it is."""
+        return self if self._beside is None else self._beside._first
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Within it nothing is written, whatever a view calls."""
+        if not self._first._keeps:
+            yield
+            return
+        with self._connection.transaction():
+            self._connection.execute("SET LOCAL transaction_read_only = on")
+            yield
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         return guarded(self._called, lambda: self._streamed(query))
@@ -155,7 +191,11 @@ class Postgres(Engine):
         width = len(query.selects)
         parts: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
         # A named cursor streams: the rows never stand in memory as Python objects all at once.
-        with self._connection.transaction(), self._connection.cursor(name="window", binary=True) as cursor:
+        with (
+            self._reading(),
+            self._connection.transaction(),
+            self._connection.cursor(name="window", binary=True) as cursor,
+        ):
             cursor.execute(self.sql(query))
             while batch := cursor.fetchmany(_BATCH):
                 for part, values in zip(parts, zip(*batch, strict=True), strict=True):
@@ -167,6 +207,7 @@ class Postgres(Engine):
 
         def batches() -> Iterator[pa.RecordBatch]:
             with (
+                self._reading(),
                 self._connection.transaction(),
                 self._connection.cursor(name="stream", binary=True) as cursor,
             ):
@@ -280,11 +321,18 @@ class Postgres(Engine):
             with contextlib.suppress(self._psycopg.Error):
                 transaction.__exit__(type(error), error, error.__traceback__)
             raise
+        finally:
+            self._keeps = False
         guarded(self._called, lambda: transaction.__exit__(None, None, None))
 
     def _begun(self, transaction: AbstractContextManager[psycopg.Transaction]) -> None:
         transaction.__enter__()
-        self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        # A standby, or a user without the right to temporary tables, keeps nothing: public facts of the server.
+        keeps = "SELECT has_database_privilege(current_database(), 'TEMP') AND NOT pg_is_in_recovery()"
+        self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self._keeps = self._connection.execute(keeps).fetchall() == [(True,)]
+        if not self._keeps:
+            self._connection.execute("SET TRANSACTION READ ONLY")
 
     def close(self) -> None:
         if self._beside is None:

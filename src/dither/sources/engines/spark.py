@@ -26,6 +26,7 @@ from dither.sources.engines.engine import (
     clamped,
     column,
     guarded,
+    kept_name,
     streamed,
     whole_result,
     within_infinities,
@@ -73,6 +74,8 @@ class Spark(Engine):
         self._session = self._frame.sparkSession
         if beside is not None and self._session is not beside._session:
             raise InvalidArgument("source", "spark", "tables that are linked must be of one Spark session")
+        self._kept: dict[str, DataFrame] = {}
+        """Frames whose rows Spark keeps, by the names of their views."""
         self._view = f"dither_source_{id(self):x}"
         guarded(self._called, lambda: self._frame.createOrReplaceTempView(self._view), *self._errors)
         named = {field.name: field.dataType.simpleString().split("(")[0] for field in self._frame.schema}
@@ -115,6 +118,24 @@ class Spark(Engine):
 
     def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: [tuple(row) for row in self._session.sql(self.sql(query)).collect()])
+
+    def kept(self, query: exp.Select) -> exp.Expr:
+        name = kept_name()
+
+        def cached() -> None:
+            frame = self._session.sql(self.sql(query)).persist()
+            frame.createOrReplaceTempView(name)
+            self._kept[name] = frame
+
+        guarded(self._called, cached)
+        return exp.to_table(name)
+
+    def forget(self, table: exp.Expr) -> None:
+        def dropped() -> None:
+            self._session.catalog.dropTempView(table.name)
+            self._kept.pop(table.name).unpersist()
+
+        guarded(self._called, dropped)
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         def fetched() -> list[NDArray[np.int64]]:

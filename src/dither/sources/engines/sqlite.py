@@ -35,6 +35,7 @@ from dither.sources.engines.engine import (
     column,
     double_literal,
     guarded,
+    kept_name,
     streamed,
     within_infinities,
 )
@@ -137,6 +138,7 @@ class SQLite(Engine):
             ("dither_day", 1, _day),
             ("dither_format", 2, self._formatted),
             ("dither_sum", 2, _sum),
+            ("dither_cut", 2, _cut),
             ("dither_upper", 1, _upper),
             ("dither_lower", 1, _lower),
             ("md5", 1, _md5),
@@ -188,6 +190,14 @@ class SQLite(Engine):
 
     def rows(self, query: exp.Select) -> list[Row]:
         return guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
+
+    def kept(self, query: exp.Select) -> exp.Expr:
+        name = kept_name()
+        guarded(self._called, lambda: self._connection.execute(f"CREATE TEMP TABLE {name} AS {self.sql(query)}"))
+        return exp.to_table(f"temp.{name}")
+
+    def forget(self, table: exp.Expr) -> None:
+        guarded(self._called, lambda: self._connection.execute(f"DROP TABLE {self.sql(table)}"))
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         width = len(query.selects)
@@ -243,6 +253,9 @@ class SQLite(Engine):
         high = exp.BitwiseRightShift(this=exp.Paren(this=whole.copy()), expression=literal(_HALF))
         low = exp.BitwiseAnd(this=exp.Paren(this=whole.copy()), expression=literal((1 << _HALF) - 1))
         return exp.Anonymous(this="dither_sum", expressions=[exp.Sum(this=high), exp.Sum(this=low)])
+
+    def cut_sum(self, whole: exp.Expr, most: int) -> exp.Expr:
+        return exp.Anonymous(this="dither_cut", expressions=[self.exact_sum(whole), literal(most)])
 
     def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         upper, lower = (
@@ -479,6 +492,10 @@ def _md5(text: str | None) -> str | None:
 
 def _sum(high: int | None, low: int | None) -> str:
     return str(((high or 0) << _HALF) + (low or 0))
+
+
+def _cut(total: str, most: int) -> int:
+    return max(min(int(total), most), -most)
 
 
 def _upper(total: str | int) -> int:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dither.errors import InvalidArgument
-from dither.sources.engines.engine import Engine, Row, column, double_literal
+from dither.sources.engines.engine import Engine, Row, clamped, column, double_literal
 from dither.sources.expressions import NEAREST, UNBOUNDED
 from dither.sources.formats import DateFormat, DurationFormat, Moments, NumberFormat
-from dither.sources.linked_tables import Instance
+from dither.sources.linked_tables import Instance, owner_link
 from dither.sources.predicates import Constant, literal
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 VIEW, PART_OF_VIEW = "dither_view", "dither_part_of_view"
 """What stands behind FROM until a query is run: all rows, or a sample of them."""
-_PERSON = "person"
+_PERSON, _OWNER, _PLACE, _LED = "person", "owner", "place", "led"
 
 
 class ViewEngine(Engine):
@@ -50,6 +50,7 @@ class ViewEngine(Engine):
         self.stores_nan = False
         self._fraction: float | None = None
         self._again: dict[tuple[str, int], Engine] = {}
+        self._repeats = _RepeatedKeys()
 
     @property
     def casts_text(self) -> bool:
@@ -60,6 +61,11 @@ class ViewEngine(Engine):
         if self._schema.view is None:
             raise InvalidArgument("tables", None, "a question names the tables that it joins")
         return self._schema.view
+
+    @property
+    def schema(self) -> Schema:
+        """Public: what is declared."""
+        return self._schema
 
     def over(self, schema: Schema) -> ViewEngine:
         """The engine of another view of the same tables."""
@@ -117,21 +123,28 @@ class ViewEngine(Engine):
         """A query with the join in the place of the view's name, and filters of single tables inside of it."""
         if not any(item.name in (VIEW, PART_OF_VIEW) for item in query.find_all(exp.Table)):
             return query  # (about what was kept)
-        query = query.copy()
-        filters = {id(select): self._taken(select) for select in query.find_all(exp.Select) if _reads_view(select)}
+        query, chosen = query.copy(), self._chosen_tables()
+        filters = {
+            id(select): self._taken(select, chosen) for select in query.find_all(exp.Select) if _reads_view(select)
+        }
         names = {item.name for item in query.find_all(exp.Column)}
         for table in [item for item in query.find_all(exp.Table) if item.name in (VIEW, PART_OF_VIEW)]:
-            joined = self._joined(names, self._fraction if table.name == PART_OF_VIEW else None)
+            joined = self._joined(names, self._fraction if table.name == PART_OF_VIEW else None, chosen)
             select = table.find_ancestor(exp.Select)
             for instance, condition in filters.get(id(select), ()):
                 self._filter(joined, instance, condition)
+            for named in joined.ctes:
+                if named.alias not in {item.alias for item in query.ctes}:
+                    query.with_(named.alias, as_=named.this.copy(), copy=False)
+            joined.set("with_", None)
             table.replace(joined.subquery("source"))
         return query
 
-    def _taken(self, select: exp.Select) -> list[tuple[Instance, exp.Expr]]:
+    def _taken(self, select: exp.Select, chosen: Sequence[Instance]) -> list[tuple[Instance, exp.Expr]]:
         """The conditions of a query that are about columns of one table each, taken out of it.
 
-        An inner join of the rows that satisfy them has the rows that satisfy them, and is shorter.
+        An inner join of the rows that satisfy them has the rows that satisfy them, and is shorter.  Where rows are
+        chosen, that is before any condition.
         """
         where = select.args.get("where")
         if where is None or not self._schema.tables:
@@ -140,7 +153,7 @@ class ViewEngine(Engine):
         for condition in _conjuncts(where.this):
             instances = {self._instance_of(item.name) for item in condition.find_all(exp.Column)}
             only = instances.pop() if len(instances) == 1 else None
-            if only is None:
+            if only is None or only in chosen:
                 kept.append(condition)
             else:
                 taken.append((only, condition))
@@ -167,7 +180,25 @@ class ViewEngine(Engine):
 
         rows.where(condition.transform(cleaned), copy=False)
 
-    def _joined(self, names: set[str], fraction: float | None) -> exp.Select:
+    def _chosen_tables(self) -> list[Instance]:
+        """The tables that lead from a row to its person, if a key of any of them repeats: none where all are unique.
+
+        Of these one row is used for each key and person.  Where no key repeats that is all of them, so whether there is
+        such a key decides how long a query takes, and nothing that it says.
+        """
+        led: list[Instance] = []
+        here, tables = self._view.instances[0], self._schema.tables
+        for item in self._view.instances[1:] if tables else ():  # each stands behind the one that refers to it
+            link = owner_link(tables, here.table)
+            if link is not None and (item.child, item.column) == (here.name, link[0]):
+                led.append(here := item)
+        repeats = [
+            self._repeats.known(item.table, self._engines[item.table], str(tables[item.table].key)) for item in led
+        ]
+        return led if any(repeats) else []
+
+    def _joined(self, names: set[str], fraction: float | None, led: Sequence[Instance] = ()) -> exp.Select:
+        """led: the tables on the way to people of which rows are chosen."""
         view, declared = self._view, list(self._schema.columns)
         parts = {item.name: _JoinedTable(self, item, f"t{place}") for place, item in enumerate(view.instances)}
         chosen: list[exp.Expr] = []
@@ -189,11 +220,50 @@ class ViewEngine(Engine):
             conditions.append(
                 exp.EQ(this=child.key(foreign, as_text=as_text), expression=parent.key(key, as_text=as_text))
             )
+        on = dict(zip((item.name for item in view.instances[1:]), conditions, strict=True))
         facts, *others = parts.values()
         query = exp.Select().from_(facts.rows(fraction)).select(*(chosen or [exp.alias_(literal(1), "one")]))
-        for part, condition in zip(others, conditions, strict=True):
-            query = query.join(part.rows(None), on=condition)
+        ways = [(parts[item.name], on[item.name]) for item in led]
+        for name, rows in self._led(ways):
+            query = query.with_(name, as_=rows)
+        if ways:
+            query = query.join(_led_table(0), on=exp.and_(ways[0][1], _is_chosen()))
+        for part in others:
+            if part.instance not in led:
+                query = query.join(part.rows(None), on=on[part.instance.name])
+        _read_led(query, [part for part, _ in ways])
         return query
+
+    def _led(self, ways: Sequence[tuple[_JoinedTable, exp.Expr]]) -> list[tuple[str, exp.Select]]:
+        """Tables on the way to people, each with the condition that it is joined by: all rows, and which are chosen.
+
+        From the last table on, of the rows with the same key that lead to the same person the first is, by a hash.
+        They stand before a query, not inside of it: SQLite reads no query that is nested deeply.
+        """
+        tables = self._schema.tables
+        named: dict[str, exp.Expr] = {}
+        result: list[tuple[str, exp.Select]] = []
+        for place, (part, _) in reversed(list(enumerate(ways))):
+            key, link = str(tables[part.instance.table].key), owner_link(tables, part.instance.table)
+            same, owner = part.key(key, as_text=False), part.key(key if link is None else link[0], as_text=False)
+            own: dict[str, exp.Expr] = {
+                f"{part.alias}_{name}": exp.column(name, table=part.alias, quoted=True) for name in part.names
+            }
+            rows, order = part.hashed()
+            joined = exp.Select().from_(rows)
+            if result:
+                on = exp.and_(ways[place + 1][1].copy(), _is_chosen())
+                _read_led(on, [item for item, _ in ways[place + 1 :]])
+                joined = joined.join(_led_table(place + 1), on=on)
+                owner = exp.column(_OWNER, table=_LED, quoted=True)
+                own |= {name: exp.column(name, table=_LED, quoted=True) for name in named}
+            first = exp.Window(
+                this=exp.RowNumber(), partition_by=[same, owner.copy()], order=exp.Order(expressions=order)
+            )
+            named = {**own, _OWNER: owner, _PLACE: first}
+            listed = (exp.alias_(value, name, quoted=True) for name, value in named.items())
+            result.append((_led_table(place).name, joined.select(*listed)))
+        return result
 
     def _value(self, name: str, parts: Mapping[str, _JoinedTable]) -> exp.Expr:
         view = self._view
@@ -215,6 +285,8 @@ class ViewEngine(Engine):
                 low, high = (float(end * declared.grid.step) for end in declared.grid.ends)
             if not declared.drops_nulls and (declared.nulls is not None or self._schema.version == 1):
                 missing = double_literal(declared.missing_value)
+        if isinstance(declared, Measured) and not declared.is_bounded and self._is_moderate(name):
+            return exp.Coalesce(this=number, expressions=[missing])
         nearest = double_literal(float(NEAREST))
         return exp.Paren(
             this=exp.case()
@@ -224,6 +296,11 @@ class ViewEngine(Engine):
             .when(exp.LT(this=exp.Abs(this=number.copy()), expression=nearest), double_literal(0.0))
             .else_(number.copy())
         )
+
+    def _is_moderate(self, name: str) -> bool:
+        """Whether a column without bounds has nothing to cut, by the type that its table stores."""
+        instance, column = self._view.columns[name]
+        return column in self.engine_of(next(item for item in self._view.instances if item.name == instance)).moderate
 
     def _state(self, name: str, parts: Mapping[str, _JoinedTable]) -> exp.Expr:
         view = self._view
@@ -289,6 +366,9 @@ class ViewEngine(Engine):
     def exact_sum(self, whole: exp.Expr) -> exp.Expr:
         return self._first.exact_sum(whole)
 
+    def cut_sum(self, whole: exp.Expr, most: int) -> exp.Expr:
+        return self._first.cut_sum(whole, most)
+
     def halves(self, total: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         return self._first.halves(total)
 
@@ -333,11 +413,44 @@ class ViewEngine(Engine):
         with contextlib.ExitStack() as stack:
             for engine in self._engines.values():
                 stack.enter_context(engine.snapshot())
+            stack.enter_context(self._repeats.snapshot())
             yield
 
     def close(self) -> None:
         for engine in reversed(self._engines.values()):
             engine.close()
+
+
+class _RepeatedKeys:
+    """Private: whether keys of tables repeat, as long as nothing can have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str | None, bool]] = {}
+        self._is_fixed = False
+
+    def known(self, table: str, engine: Engine, key: str) -> bool:
+        """Whether any key of a table occurs twice."""
+        state = engine.state() if engine.says_every_change else None
+        before = self._known.get(table)
+        if before is not None and before[0] == state and (state is not None or self._is_fixed):
+            return before[1]
+        keys = exp.select(exp.alias_(key_of(engine, key), "k")).from_(engine.table()).subquery("t")
+        known = exp.Not(this=exp.Is(this=exp.column("k"), expression=exp.Null()))
+        twice = exp.GT(this=exp.Count(this=exp.Star()), expression=literal(1))
+        repeated = exp.select("k").from_(keys).where(known).group_by("k").having(twice).limit(1).subquery("repeated")
+        number = engine.rows(exp.select(exp.Count(this=exp.Star())).from_(repeated))[0][0]
+        self._known[table] = (state, int(number) > 0)
+        return self._known[table][1]
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it nothing changes."""
+        self._known = {table: answer for table, answer in self._known.items() if answer[0] is not None}
+        self._is_fixed = True
+        try:
+            yield
+        finally:
+            self._is_fixed = False
 
 
 @dataclasses.dataclass
@@ -396,6 +509,60 @@ class _JoinedTable:
         named = [exp.alias_(value, name, quoted=True) for name, value in self._chosen.items()]
         listed = named or [exp.alias_(literal(1), "one")]
         return exp.select(*listed).from_(self.engine.table(fraction)).subquery(self.alias)
+
+    @property
+    def names(self) -> list[str]:
+        """What is used of it."""
+        return list(self._chosen)
+
+    def hashed(self) -> tuple[exp.Expr, list[exp.Expr]]:
+        """The same with all that is declared of each row; and an order of rows by a hash of that.
+
+        Rows with equal hashes are in the order of their values, and rows that are equal in these are interchangeable.
+        """
+        table = self.view.schema.tables[self.instance.table]
+        values: dict[str, exp.Expr] = {}
+        texts: list[exp.Expr] = []
+        for place, name in enumerate((*table.columns, *table.links)):
+            read = exp.column(f"d{place}", table=self.alias, quoted=True)
+            is_text = name in table.links or isinstance(table.columns[name], Category)
+            value = key_of(self.engine, name) if name in table.links else self.raw(name)
+            values[read.name] = value if is_text else exp.cast(value, "double")
+            part = read if is_text else self._rounded(read)
+            known = exp.Not(this=exp.Is(this=read.copy(), expression=exp.Null()))
+            text = exp.case().when(known, exp.cast(part.copy(), "text")).else_(literal(""))
+            texts += [literal("|"), text]
+        hashed = Selection(self.engine, self.view.schema).keyed_hash(*texts)
+        columns = {**self._chosen, **values}
+        rows = exp.select(*(exp.alias_(value, name, quoted=True) for name, value in columns.items()))
+        order = [hashed, *(exp.column(name, table=self.alias, quoted=True) for name in values)]
+        return rows.from_(self.engine.table()).subquery(self.alias), [
+            exp.Ordered(this=item, nulls_first=False) for item in order
+        ]
+
+    def _rounded(self, number: exp.Expr) -> exp.Expr:
+        """A finite double that is not NULL in parts of 2^-16: whole numbers have the same text in every engine."""
+        most = 2.0**35
+        inside = clamped(number, double_literal(-most), double_literal(most))
+        return self.engine.nearest_multiple(inside, 2.0**-16)
+
+
+def _led_table(place: int) -> exp.Table:
+    """What the tables on the way to people are called before a query, from this place on."""
+    return exp.Table(this=exp.to_identifier(f"dither_led_{place}"), alias=exp.TableAlias(this=exp.to_identifier(_LED)))
+
+
+def _is_chosen() -> exp.Expr:
+    """Whether a row of the tables on the way to people is the first of its key and person."""
+    return exp.EQ(this=exp.column(_PLACE, table=_LED, quoted=True), expression=literal(1))
+
+
+def _read_led(query: exp.Expr, led: Sequence[_JoinedTable]) -> None:
+    """Read columns of the tables on the way to people from their chosen rows; those of queries inside stay."""
+    aliases = {part.alias for part in led}
+    for item in [item for item in query.find_all(exp.Column) if item.table in aliases]:
+        if item.find_ancestor(exp.Subquery, exp.CTE) is None:
+            item.replace(exp.column(f"{item.table}_{item.name}", table=_LED, quoted=True))
 
 
 def _reads_view(select: exp.Select) -> bool:
