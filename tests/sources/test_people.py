@@ -336,5 +336,28 @@ def test_a_statement_reads_its_rows_once(monkeypatch):
         assert _kept_tables(session._source.engine) == []
 
 
+def test_sums_without_bounds_share_their_pass(monkeypatch):
+    """A missing value adds nothing to a person's total, so every sum is of the same rows."""
+    made = []
+    keep = DuckDB.kept
+    monkeypatch.setattr(DuckDB, "kept", lambda self, query: made.append(query) or keep(self, query))
+    rng = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "u": np.repeat(np.arange(2_000), 2),
+            "x": pa.array([None if k % 3 else 2.0 for k in range(4_000)]),
+            "y": rng.uniform(1, 3, 4_000),
+        }
+    )
+    columns = {"x": dt.Real(None, None), "y": dt.Real(None, None)}
+    options = {"unit": "u", "rows_per_unit": "private", "budget": dt.Budget(1e6), "name": "rows"}
+    with dt.open(table, columns=columns, **options) as session:
+        x, y, _ = session.sql("SELECT sum(x), sum(y), count(*) FROM rows", epsilon=60.0)
+        assert len(made) == 1
+        # A limit of at least the largest total and noise of scale limit / 10: beyond with chance e^-100.
+        assert abs(x.value - 2.0 * 1_334) < 500
+        assert abs(y.value - float(np.sum(table["y"].to_numpy()))) < 1_000
+
+
 def _failing(self, query):
     raise dt.errors.SourceFailed("gone")

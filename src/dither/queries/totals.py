@@ -34,7 +34,7 @@ from dither.sources.types import ColumnType
 from dither.statistics.statistic import Statistic
 from dither.statistics.totals import TrimmedTotal
 from dither.statistics.unknown_size import FilteredMean, FilteredTotal
-from dither.typing import Bounds, ColumnData, CountInterval, Interval, Number
+from dither.typing import Bounds, ColumnData, CountInterval, Interval, MechanismChoice, Number
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,13 @@ class Sum(BoundsFitted, _Total[float, Interval]):
 
     default_drop = True
     needs_public_count = ("inverse",)
+
+    def drops_in(self, schema: Schema, mechanism: MechanismChoice) -> tuple[str, ...]:
+        declared = measured_column(self, schema)
+        if schema.limit_is_private and self.nulls is None and self.bounds is None and not declared.is_bounded:
+            # Left out or 0, it adds nothing to a person's total; as 0, all sums of a statement are of the same rows.
+            return ()
+        return super().drops_in(schema, mechanism)
 
     def plan_of_people(self, facts: Shape, options: Options, *, grouped: bool) -> Plan[PeopleGroup] | None:
         if grouped and not serves_groups(options):
