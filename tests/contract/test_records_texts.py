@@ -448,6 +448,32 @@ def test_numbers_beyond_doubles(huge):
         )
 
 
+LOUD = {
+    np.float16: (np.uint16, 0x7C01),
+    np.float32: (np.uint32, 0x7F800001),
+    np.float64: (np.uint64, (0x7FF << 52) + 1),
+}
+"""Bits of a NaN that processors report when they convert it."""
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", LOUD)
+def test_no_nan_warns_of_itself(kind, masked):
+    """A warning would say that one is among the records."""
+    bits, loud = LOUD[kind]
+    array = np.arange(2_000).astype(kind)
+    array.view(bits)[7] = loud
+    array = np.ma.MaskedArray(array, np.arange(2_000) < 7) if masked else array
+    bounded = {"bounds": (0, 2_000)}
+    asked_of = [dt.Median(), dt.Mean(), dt.Sum(), dt.Std(), dt.IQR(), dt.Scale(), dt.Quantiles(q=(0.25, 0.75))]
+    asked_of += [dt.Median(**bounded), dt.Mean(**bounded), dt.Std(**bounded), dt.Sum(**bounded, nulls="lower")]
+    asked_of += [dt.Histogram(edges=[0, 9, 99]), dt.Quality(**bounded), dt.CountPresent(), dt.TrimmedMean()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for query in asked_of:
+            assert dt.ask(query, array, epsilon=10.0, delta=1e-6).loss.epsilon <= 10.0
+
+
 # --- ends of types that Arrow does not have ---------------------------------------------------------------
 
 CALENDAR = dt.Date("1970-01-01", "1970-04-11", nulls="lower")

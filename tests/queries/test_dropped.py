@@ -319,6 +319,32 @@ def test_the_draw_of_a_private_number_of_records_is_private_on_a_floating_grid()
     assert loss(epsilon * 5 / 8) > epsilon
 
 
+@pytest.mark.parametrize(
+    ("declared", "where", "by"),
+    [
+        (dt.Real(0, 1e5), None, None),
+        (dt.Real(0, 1e5), "v > -1", None),
+        (dt.Real(0, 1e5), None, "g"),
+        (dt.Real(None, None), None, None),
+        (dt.Real(None, None), "v > -1", None),
+    ],
+)
+def test_more_rows_than_declared_are_an_error(declared, where, by):
+    """A draw reaches as far as the declared number: among more records it would have next to no noise."""
+    table = {"v": np.linspace(0, 1e5, 4_001), "g": ["a", "b", "b"] * 1_333 + ["a"] * 2}
+    columns = {"v": declared, "g": dt.Category(["a", "b"])}
+    for rows in (1_000, 4_000, 4_001):
+        session = dt.open(table, columns=columns, rows=rows, budget=dt.Budget(1_000.0))
+        for query in (dt.Median("v"), dt.Mean("v")):
+            asked = {"epsilon": 4.0, "where": where} if by is None else {"epsilon": 4.0, "by": by}
+            if rows == 4_001:
+                session.ask(query, **asked)
+                continue
+            with pytest.raises(dt.SourceFailed, match=f"does not have the {rows} rows"):
+                session.ask(query, **asked)
+        assert session.budget.spent.epsilon == 8.0
+
+
 def test_whole_numbers_are_the_categories_that_are_written_like_them():
     """Entry by entry: 4 is "4"; truth values and floats are not."""
     asked = {"categories": ["1", "4"], "epsilon": 200.0}

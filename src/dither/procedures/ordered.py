@@ -17,7 +17,7 @@ import numpy as np
 from dither.kernels.elementary import Floats
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
 from dither.numbers import Ball, ball, float_up, precision
-from dither.sources.column import as_array
+from dither.sources.column import as_array, floats_of
 from dither.sources.frames import ColumnLike
 
 LARGEST = 2.0**1000
@@ -66,10 +66,8 @@ class Ordered:
 
 def read_unbounded(data: ColumnLike, missing: float | None) -> Ordered:
     """The records of a numeric array, huge ones cut; missing ones count as a public value, or are left out (None)."""
-    array = as_array(data)
-    holes = np.ma.getmaskarray(array)
-    values = np.asarray(array.filled(0) if isinstance(array, np.ma.MaskedArray) else array).astype(np.float64)
-    absent = np.isnan(values) | holes
+    values = floats_of(as_array(data))
+    absent = np.isnan(values)
     values = np.clip(values, -LARGEST, LARGEST)
     values = values[~absent] if missing is None else np.where(absent, missing, values)
     return Ordered(values + 0.0)  # -0.0 is 0.0

@@ -10,7 +10,6 @@ from types import ModuleType
 import numpy as np
 from sqlglot import exp
 
-from dither.errors import SourceFailed
 from dither.kernels.elementary import Floats
 from dither.procedures.rows import TableBlocks
 from dither.queries.plan import PeopleRead
@@ -89,8 +88,7 @@ class TableRecords:
     def states(self, column: str) -> Sequence[BinnedRecords]:
         """How many records are in each of the states of ``sources.states``."""
         binned = binned_states(dataclasses.replace(self._selection, reads="state"), column)
-        if self._expected_rows is not None:
-            _check_rows(sum(binned[0].counts), self._expected_rows)  # shares are of that number
+        self._selection.check_rows(sum(sum(group.counts) for group in binned), self._expected_rows)
         return binned
 
     def binned(self, column: str, cuts: Sequence[float], missing: float) -> Sequence[BinnedRecords]:
@@ -110,7 +108,7 @@ class TableRecords:
         here = self._selection
         query, kinds = here.marked_tuples(columns)
         table = _streamed(here.engine, query, kinds)
-        _check_rows(table.num_rows, self._expected_rows)
+        here.check_rows(table.num_rows, self._expected_rows)
         pa, declared = arrow(), here.schema.columns
         read = [as_declared(pa, table.column(place), declared[name]) for place, name in enumerate(columns)]
         rows = np.column_stack([_numbers(column) for column in read])
@@ -140,8 +138,7 @@ class TableRecords:
             for index, rows in zip(result, np.split(order, starts[1:]) if len(result) else (), strict=True):
                 pair = [Column(column[rows], grid) for column, grid in zip(read, grids, strict=True)]
                 totals[index] += ColumnSums.of(Table(pair))
-        if self._expected_rows is not None:
-            _check_rows(totals[0].records, self._expected_rows)
+        here.check_rows(sum(group.records for group in totals), self._expected_rows)
         return totals
 
     def blocks(self, columns: Sequence[str]) -> TableBlocks:
@@ -163,7 +160,7 @@ def declared_rows(selection: Selection, columns: Sequence[str], expected: int | 
     """Private: the rows as they were streamed, and their declared columns as users of their types expect them."""
     pa = arrow()
     table = _streamed(selection.engine, *selection.tuples(columns))
-    _check_rows(table.num_rows, expected)
+    selection.check_rows(table.num_rows, expected)
     kinds = selection.schema.columns
     declared = {name: as_declared(pa, table.column(place), kinds[name]) for place, name in enumerate(columns)}
     return table, pa.table(declared)
@@ -176,14 +173,6 @@ def _streamed(engine: Engine, query: exp.Select, kinds: list[str]) -> ArrowTable
 
 def _numbers(column: ArrowColumn) -> Floats:
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float64)
-
-
-def _check_rows(result: int, expected: int | None) -> None:
-    if expected is not None and result != expected:
-        raise SourceFailed(
-            f"the source does not have the {expected} rows that its schema declares: correct rows in the schema, "
-            "or make it private; what was charged stays charged"
-        )
 
 
 def as_declared(pa: ModuleType, values: ArrowColumn, declared: ColumnType) -> ArrowColumn:

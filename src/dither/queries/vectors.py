@@ -38,6 +38,7 @@ from dither.sources.column import (
     as_array,
     columns_of,
     count_of,
+    floats_of,
     missing_steps,
     only_columns,
     read_column,
@@ -227,9 +228,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             result = np.fromiter((_place(place, value, others) for value in values), dtype=np.int64, count=len(values))
             return Column(result, self._bins)
         edges = np.array(self._edges)
-        array = as_array(data)
-        real = array.astype(np.float64)
-        present = np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
+        present = floats_of(as_array(data))
         known = ~np.isnan(present)
         present = present[known] if self.drops_nulls else np.where(known, present, self._missing())
         inside = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)

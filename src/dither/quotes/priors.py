@@ -18,7 +18,7 @@ from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.elementary import Floats
 from dither.numbers import Number, exact
 from dither.quotes.graph_priors import DegreeSequence, ErdosRenyi, GraphPrior
-from dither.sources.column import as_array
+from dither.sources.column import as_array, floats_of
 from dither.sources.grid import Grid
 from dither.sources.types import day_number
 
@@ -144,8 +144,7 @@ class PublicSample(Prior):
     def __init__(self, values: Column | Listed[date]) -> None:
         if isinstance(values, (list, tuple)) and values and isinstance(values[0], date):
             values = [day_number(value, "values") for value in values]
-        array = as_array(values, "values")
-        real = np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+        real = floats_of(as_array(values, "values"))
         if not np.isfinite(real).all() or len(real) < 2:
             raise InvalidArgument("values", type(values), "must be at least two finite numbers")
         self._sorted = np.sort(real)

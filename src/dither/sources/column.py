@@ -241,7 +241,7 @@ def as_array(data: ColumnLike, argument: str = "data", read: Reader = reals) -> 
     if len(array) == 0:
         raise InvalidArgument(argument, type(data), "must have at least one record")
     if array.dtype.itemsize > np.dtype(np.float64).itemsize:
-        with np.errstate(over="ignore"):  # (a long double beyond the range of doubles is infinite, and clamped)
+        with np.errstate(all="ignore"):  # (a long double beyond the range of doubles is infinite, and clamped)
             return array.astype(np.float64)
     return array
 
@@ -421,8 +421,9 @@ def only_columns(data: TableLike, names: Sequence[str] | None, argument: str = "
 
 
 def floats_of(column: NDArray[np.generic]) -> NDArray[np.float64]:
-    """A column as floats, NaN where an entry is missing."""
-    real = column.astype(np.float64)
+    """A column as floats, NaN where an entry is missing.  Of short floats one kind of NaN would warn of itself."""
+    with np.errstate(all="ignore"):
+        real = column.astype(np.float64)
     return np.asarray(real.filled(np.nan) if isinstance(real, np.ma.MaskedArray) else real)
 
 

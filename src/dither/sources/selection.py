@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import Engine, clamped, column, double_literal, floored, is_power_of_two
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, literal
@@ -152,6 +152,18 @@ class Selection:
     def drops(self, name: str | None) -> bool:
         """Whether records in which this column has no value are left out."""
         return name is not None and self.reads == "value" and self.schema.column(name).drops_nulls
+
+    def check_rows(self, records: int, expected: int | None) -> None:
+        """Fail where the number of rows that the schema declares is wrong: that number is public.
+
+        ``expected``: how many records of all groups there must be, if that is known.  There must never be more than
+        that: draws reach as far as the declared number of rows, and would have next to no noise among more records.
+        """
+        if records > self.schema.most_rows or expected not in (None, records):
+            raise SourceFailed(
+                f"the source does not have the {self.schema.most_rows} rows that its schema declares: correct rows in "
+                "the schema, or make it private; what was charged stays charged"
+            )
 
     def together(self, values: Mapping[str, exp.Expr], fraction: float | None = None) -> exp.Select:
         """Several values of every selected record by name, and its keys k0, k1, ..."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.numbers import Number, exact
-from dither.sources.column import as_array, declares_numbers
+from dither.sources.column import as_array, declares_numbers, floats_of
 from dither.sources.entries import is_missing, real
 from dither.sources.frames import ColumnLike, column_entries
 
@@ -37,8 +37,7 @@ def entry_states(data: ColumnLike, bounds: Sequence[Number] | None) -> NDArray[n
     """Private: the state of each entry where numbers between bounds are read."""
     present = is_present(data)
     if declares_numbers(data):
-        numbers = as_array(data)
-        values = np.asarray(np.ma.getdata(numbers), dtype=np.float64)
+        values = floats_of(as_array(data))
     else:
         entries = data.tolist() if isinstance(data, np.ndarray) else column_entries(data)
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -324,8 +324,7 @@ class EngineColumns:
         """Keep what a pass has found."""
         if self._groups is None:
             self._groups = [_Group(_records_of(results.get(index))) for index in range(len(self.selection.groups))]
-            if not self.selection.by:
-                self._verify(self._groups[0].records)
+            self._verify(self._groups)
         for index in range(len(self._groups)) if wish.brackets is None else wish.brackets:
             group, here = self._groups[index], results.get(index)
             if _records_of(here) != group.records:
@@ -371,21 +370,15 @@ class EngineColumns:
             _, values, counts = runs_of(codes)
             offset = records - len(codes) if is_maximum else 0
             self._groups.append(_Group(records, [Segment(offset, values + low, np.cumsum(counts), is_cut=True)]))
-        if not self.selection.by:
-            self._verify(self._groups[0].records)
+        self._verify(self._groups)
         return True
 
     def widen(self) -> None:
         """Read the hinted ranks of groups whose brackets turned out too narrow."""
         self._load(dict.fromkeys(range(len(self.selection.groups)), self._around()), WIDER * self._slack)
 
-    def _verify(self, records: int) -> None:
-        """The public number of rows must be what the source has."""
-        if self.expected is not None and records != self.expected:
-            raise SourceFailed(
-                f"the source does not have the {self.expected} rows that its schema declares: correct rows in the "
-                "schema, or make it private; what was charged stays charged"
-            )
+    def _verify(self, groups: Sequence[_Group]) -> None:
+        self.selection.check_rows(sum(group.records for group in groups), self.expected)
 
     def _known(self) -> list[_Group]:
         if self._groups is None:
