@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from pkgutil import resolve_name
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -20,6 +21,7 @@ from dither.privacy import Neighbours
 from dither.sensitivity.global_sensitivity import HasGlobalSensitivity
 from dither.sensitivity.ladder import HasLadder
 from dither.sensitivity.levels import Levels
+from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics import (
     distances,
@@ -246,6 +248,31 @@ def test_quantiles_on_coarse_grids_are_flipped_where_losses_add_up_as_epsilon(na
     fine = replace(statistic, answers=Grid(Fraction(1), 0, 4_096))
     assert prepare(fine, epsilon=1.0, confidence=confidence, ledger="basic")[0] == "inverse"
     assert prepare(STATISTICS["RankedValue, largest"], epsilon=1.0, ledger="basic")[0] == "inverse"
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+@pytest.mark.parametrize("ledger", [None, "basic", "zcdp"])
+@pytest.mark.parametrize("name", ["SharedRank", "PaddedRank", "FilteredTotal", "FilteredMean", "TrimmedTotal, trimmed"])
+def test_auto_means_the_same_for_people_with_several_rows(name, ledger, rows):
+    """How many rows of one person count may be found after a quote: what it names is what runs under every limit."""
+    statistic = STATISTICS[name]
+    for epsilon in (1.0, 2.0, 40.0):
+        named = prepare(statistic, epsilon=epsilon, ledger=ledger)[0]
+        assert prepare(for_people(statistic, rows), epsilon=epsilon, ledger=ledger)[0] == named
+
+
+def test_extremes_of_people_have_smooth_noise_where_those_of_records_have():
+    """On fine grids from epsilon 8 on; the draw of people has no leaning measure, and errs more."""
+    fine = Grid(Fraction(1), 0, 10**6)
+    largest = for_people(unknown_size.SharedRank(Fraction(1), 4_000, fine, COME_OR_GO), 4)
+    assert prepare(largest, epsilon=8.0)[0] == "smooth"
+    assert prepare(largest, epsilon=7.9)[0] == "inverse"
+    column = Column(np.arange(0, 500_000, 250), fine)
+    smooth, drawn = (
+        prepare(largest, epsilon=8.0, mechanism=mechanism)[1].error_laws(column)[0].mean
+        for mechanism in ("smooth", "inverse")
+    )
+    assert smooth < drawn / 2
 
 
 def test_the_registry_holds_every_mechanism_once():

@@ -238,6 +238,14 @@ def test_people_are_counted_only_where_they_are_told_apart():
         dt.Count("boss", people=True)
 
 
+def test_quotes_of_private_limits_name_the_mechanism_that_runs():
+    """A median of whole numbers, under whatever limit is found."""
+    ages = {"who": np.repeat(np.arange(50), 6), "age": np.arange(300) % 100}
+    with opened(ages, columns={"age": dt.Integer(0, 120)}, budget=dt.Budget(1e6)) as session:
+        quoted, release = (ask(dt.Median("age"), epsilon=9.0) for ask in (session.quote, session.ask))
+    assert release.mechanism == quoted.mechanism == "permute_and_flip"
+
+
 def test_quotes_of_private_limits_say_that_the_error_is_not_known():
     """It depends on the limit; the loss and the mechanism are known."""
     for query in (dt.Count(), dt.Median("pay")):

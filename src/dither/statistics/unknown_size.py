@@ -429,6 +429,9 @@ class OfPeople(Statistic[Data]):
     def mechanism_preference(self) -> tuple[str, ...]:
         return self.base.mechanism_preference
 
+    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:
+        return self.base.preferred_at(epsilon, interval=interval, ledger=ledger)
+
     @property
     def shares(self) -> tuple[float, ...]:
         """Where in the sorted data its ranks lie."""
@@ -476,9 +479,6 @@ class ReachableValuesOfPeople(OfPeople[Data], HasReachableValues[Data]):
 @dataclass(frozen=True)
 class MeanOfPeople(OfPeople[Data], HasSumAndCount[Data]):
     """The same for a mean of a private number of records."""
-
-    def preferred_at(self, epsilon: Fraction, *, interval: bool, ledger: FilterName | None) -> str | None:
-        return self.base.preferred_at(epsilon, interval=interval, ledger=ledger)
 
     @property
     def _mean(self) -> HasSumAndCount[Data]:
