@@ -488,6 +488,35 @@ def test_rows_are_chosen_before_any_condition():
         assert parts == [len([item for item in known(prices) if (item > 6) is above]) for above in (False, True)]
 
 
+def test_the_order_of_a_table_decides_nothing_about_states_of_entries():
+    """Of rows with the same number a text that is no number and a missing one are equal in all but their state."""
+    people = range(50)
+    join = "items JOIN orders ON orders.number = items.of"
+    shares = []
+    for texts in ((None, "n/a"), ("n/a", None)):
+        tables = {
+            "people": LinkedTable(pa.table({"id": people}), key="id"),
+            "orders": LinkedTable(
+                pa.table(
+                    {
+                        "number": [person for person in people for _ in texts],
+                        "person": [person for person in people for _ in texts],
+                        "price": [text for _ in people for text in texts],
+                    }
+                ),
+                {"price": dt.Real(0, 100, format="1,234.56")},
+                key="number",
+                links={"person": "people"},
+            ),
+            "items": LinkedTable(pa.table({"of": people, "amount": people}), links={"of": "orders"}),
+        }
+        schema = Schema.linked(tables, person="people", rows_per_unit=5, budget=dt.Budget(1000.0))
+        with dt.open(schema) as session:
+            ways = (join, f"{join} JOIN people ON orders.person = people.id")
+            shares.append([centres(session, f"SELECT quality(price) FROM {way}") for way in ways])
+    assert shares[0] == shares[1]
+
+
 def test_tables_that_got_a_repeated_key_are_read_anew(tmp_path):
     """Whether a key repeats is asked again as soon as a file has changed."""
     places = {name: tmp_path / f"{name}.parquet" for name in DATABASE}

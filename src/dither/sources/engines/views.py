@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 VIEW, PART_OF_VIEW = "dither_view", "dither_part_of_view"
 """What stands behind FROM until a query is run: all rows, or a sample of them."""
 _PERSON, _OWNER, _PLACE, _LED = "person", "owner", "place", "led"
+_STATE = "s"
+"""What names of states of entries begin with."""
 
 
 class ViewEngine(Engine):
@@ -479,7 +481,7 @@ class _JoinedTable:
 
     def state(self, name: str) -> exp.Expr:
         """What became of its entry."""
-        return self._named(f"s{self._place(name)}", self._selection(name).state(name))
+        return self._named(f"{_STATE}{self._place(name)}", self._selection(name).state(name))
 
     def _selection(self, name: str) -> Selection:
         return Selection(self.engine, self.view.declared(self.instance.table, name))
@@ -518,15 +520,18 @@ class _JoinedTable:
     def hashed(self) -> tuple[exp.Expr, list[exp.Expr]]:
         """The same with all that is declared of each row; and an order of rows by a hash of that.
 
-        Rows with equal hashes are in the order of their values, and rows that are equal in these are interchangeable.
+        Rows with equal hashes are in the order of their values, and of the states of their entries where these are read
+        (texts that are no numbers are missing values, in another state); rows that are equal in these are
+        interchangeable.
         """
         table = self.view.schema.tables[self.instance.table]
+        # A column that is a foreign key too is read as both: a number that is no key is still a number.
+        declared = [(self.raw(name), isinstance(kind, Category)) for name, kind in table.columns.items()]
+        declared += [(key_of(self.engine, name), True) for name in table.links]
         values: dict[str, exp.Expr] = {}
         texts: list[exp.Expr] = []
-        for place, name in enumerate((*table.columns, *table.links)):
+        for place, (value, is_text) in enumerate(declared):
             read = exp.column(f"d{place}", table=self.alias, quoted=True)
-            is_text = name in table.links or isinstance(table.columns[name], Category)
-            value = key_of(self.engine, name) if name in table.links else self.raw(name)
             values[read.name] = value if is_text else exp.cast(value, "double")
             part = read if is_text else self._rounded(read)
             known = exp.Not(this=exp.Is(this=read.copy(), expression=exp.Null()))
@@ -535,7 +540,8 @@ class _JoinedTable:
         hashed = Selection(self.engine, self.view.schema).keyed_hash(*texts)
         columns = {**self._chosen, **values}
         rows = exp.select(*(exp.alias_(value, name, quoted=True) for name, value in columns.items()))
-        order = [hashed, *(exp.column(name, table=self.alias, quoted=True) for name in values)]
+        ordered_by = [*values, *(name for name in self._chosen if name.startswith(_STATE))]
+        order = [hashed, *(exp.column(name, table=self.alias, quoted=True) for name in ordered_by)]
         return rows.from_(self.engine.table()).subquery(self.alias), [
             exp.Ordered(this=item, nulls_first=False) for item in order
         ]
