@@ -222,9 +222,6 @@ class _EvenColumn(Column):
         before, after = max(0, min(last, 0) - first + 1), max(0, last - max(self._count, first - 1))
         return np.array([low] * before + places + [high] * after, dtype=np.int64)
 
-    def _sorted(self) -> NDArray[np.int64]:
-        return self.ranks(1, self._count)
-
 
 class OrderLadder(Ladder):
     """The exact ladder of one rank, with NRS11's near-linear smooth bound on a window of ranks."""
