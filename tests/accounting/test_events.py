@@ -36,7 +36,7 @@ def test_a_history_of_a_session_is_an_event():
     columns = {"age": dt.Integer(0, 120)}
     with dt.open({"age": [30, 40, 50] * 50}, columns=columns, rows=150, budget=dt.Budget(1.0)) as session:
         for _ in range(3):
-            session.ask(dt.Median("age"), epsilon=0.2, confidence=None, again=True)
+            session.ask(dt.Median("age"), epsilon=0.2, mechanism="inverse", confidence=None, again=True)
         assert dt.to_dp_event(session.history) == dp_event.SelfComposedDpEvent(dp_event.ZCDpEvent(0.005), 3)
 
 

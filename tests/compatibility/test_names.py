@@ -190,7 +190,7 @@ CALLS = [
     "dt.ask(dt.Regression(), (list(range(4000)), list(range(4000))), epsilon=4)",
     "dt.ask(dt.Program(len, bounds=(0, 100), executor='trusted'), list(range(100)), epsilon=4)",
     "dt.median(list(range(100)), epsilon=4)",
-    "dt.quantile(list(range(100)), q=0.9, epsilon=4, calibration='inverse')",
+    "dt.quantile(list(range(100)), q=0.9, epsilon=5, calibration='inverse')",
     "dt.scale(list(range(4000)), epsilon=4, delta=1e-6, calibration='propose_test')",
     "dt.mode(['a'] * 90 + ['b'], epsilon=4, delta=1e-6)",
     "dt.covariance([list(range(100))] * 2, bounds=(0, 100), epsilon=4, calibration='worst_case')",

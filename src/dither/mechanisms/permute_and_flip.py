@@ -13,7 +13,7 @@ import numpy as np
 
 from dither.errors import NotApplicable
 from dither.kernels.elementary import Floats
-from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
+from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for, whole_range
 from dither.mechanisms.exponential import DrawnByChanges, links
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import answer_and_interval
@@ -204,6 +204,10 @@ class MiddleDraw(_Draw[Data]):
     def costs(self, data: Data) -> Floats:
         imbalance, (low, high) = _split(self.statistic).imbalance(data), self.statistic.answers.ends
         return np.array([abs(imbalance(point)) for point in range(low, high + 1)], dtype=np.float64)
+
+    def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
+        """Where the grid is finer than the records the best split can be anywhere between them."""
+        return whole_range(self.statistic.answer_grids)
 
     @property
     def draw_length(self) -> int:

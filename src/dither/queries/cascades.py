@@ -70,9 +70,9 @@ class Cascade(OwnFunction):
     >>> import dither as dt, numpy as np
     >>> gap = lambda x, k: np.sort(x)[len(x) // 2 + k + 1] - np.sort(x)[len(x) // 2 - k - 1]
     >>> steps = [dt.Proposal(value=np.median, bound=b, ladder=gap) for b in (1.0, 10.0)]
-    >>> release = dt.ask(dt.Cascade(levels=[steps]), np.arange(2_001) / 100, epsilon=2.0, delta=1e-6)
+    >>> release = dt.ask(dt.Cascade(levels=[steps]), np.arange(2_001) / 100, epsilon=20.0, delta=1e-6)
     >>> release.mechanism, release.loss, 5 < release.value < 15
-    ('propose_test', Loss(epsilon=2.0, delta=1e-06), True)
+    ('propose_test', Loss(epsilon=20.0, delta=1e-06), True)
     """
 
     levels: Levels = field(kw_only=True)
