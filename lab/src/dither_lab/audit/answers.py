@@ -9,7 +9,9 @@ from typing import Any, cast
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder
+from dither.sensitivity.middle import HasMiddleScore
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
 from dither_lab.audit.attacks import HistogramAttack, LikelihoodRatio
@@ -77,6 +79,12 @@ class Remembering(Statistic):
         plain: Any = self.plain
         reachable: ReachableValues = self._once(data, "reachable_values", lambda: plain.reachable_values(data))
         return reachable
+
+    def imbalance(self, data: RankedRecords) -> Callable[[int], int]:
+        """Of a quantile that has them."""
+        plain = cast("HasMiddleScore[RankedRecords]", self.plain)
+        imbalance: Callable[[int], int] = self._once(data, "imbalance", lambda: plain.imbalance(data))
+        return imbalance
 
     def _once(self, data: Any, what: Any, compute: Callable[[], Any]) -> Any:
         # The data are kept, or another dataset could come to have the same id.
