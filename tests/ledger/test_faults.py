@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import threading
 import time
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -219,24 +220,51 @@ def test_a_torn_log_loses_nothing_silently(tmp_path, read_meanwhile, monkeypatch
             reader.execute("SELECT * FROM dither_ledger").fetchall()
         for number in range(20):
             ledger.store(ledger.charge("pay", PRICE, question={"n": number}), {"value": number})
-        whole, head = list(ledger.export()), ledger.verify().head
-        log = (tmp_path / "ledger.db-wal").read_bytes()
-        rng, lengths = Random(3), set()
-        for case in range(trials(15, 150)):
-            cut = rng.randrange(len(log))
-            # Torn at a length, or with a block of rubbish in the middle.
-            torn = log[:cut] if case % 2 else log[:cut] + rng.randbytes(512) + log[cut + 512 :]
-            copy = tmp_path / f"copy{case}.db"
-            shutil.copy(tmp_path / "ledger.db", copy)
-            copy.with_name(f"{copy.name}-wal").write_bytes(torn)
-            with SqliteLedger(copy) as left:
-                report = left.verify()
-                assert report.ok, report.problem
-                assert list(left.export()) == whole[: report.entries]
-                assert left.verify(head).ok == (report.entries == len(whole))
-                lengths.add(report.entries)
-    assert len(lengths) > 3 if read_meanwhile else lengths == {len(whole)}
+        lengths = _left_of_torn(ledger, tmp_path)
+    assert len(lengths) > 3 if read_meanwhile else lengths == {ledger.verify().entries}
     ledger.close()
+
+
+def test_a_torn_log_takes_nothing_with_it_whenever_somebody_began_to_read(tmp_path, monkeypatch):
+    """Readers who began at a commit, before its log was carried over: the log has no older pages afterwards."""
+    monkeypatch.setattr(sqlite, "_CARRIED_WITHIN", 600.0)
+    carry_over = sqlite.SqliteDatabase.carry_over
+
+    def read_first(self, connection):
+        reader = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None, check_same_thread=False)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM dither_ledger").fetchall()
+        threading.Timer(0.2, reader.close).start()
+        carry_over(self, connection)
+
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    ledger.register("pay", Budget(1.0))
+    monkeypatch.setattr(sqlite.SqliteDatabase, "carry_over", read_first)
+    for number in range(3):
+        ledger.charge("pay", PRICE, question={"n": number})
+        assert _left_of_torn(ledger, tmp_path) == {ledger.verify().entries}
+    ledger.close()
+
+
+def _left_of_torn(ledger: SqliteLedger, folder: Path) -> set[int]:
+    """How many entries copies have whose logs were torn; each is a true beginning, and a noted head tells."""
+    whole, head = list(ledger.export()), ledger.verify().head
+    log = (folder / "ledger.db-wal").read_bytes()
+    rng, lengths = Random(3), set()
+    for case in range(trials(15, 150)):
+        cut = rng.randrange(len(log) + 1)
+        # Torn at a length, or with a block of rubbish in the middle.
+        torn = log[:cut] if case % 2 else log[:cut] + rng.randbytes(512) + log[cut + 512 :]
+        copy = folder / f"copy{len(whole)}_{case}.db"
+        shutil.copy(folder / "ledger.db", copy)
+        copy.with_name(f"{copy.name}-wal").write_bytes(torn)
+        with SqliteLedger(copy) as left:
+            report = left.verify()
+            assert report.ok, report.problem
+            assert list(left.export()) == whole[: report.entries]
+            assert left.verify(head).ok == (report.entries == len(whole))
+            lengths.add(report.entries)
+    return lengths
 
 
 def test_a_slow_reader_is_waited_for_before_a_charge_is_acknowledged(tmp_path, monkeypatch):

@@ -76,21 +76,24 @@ class SqliteDatabase(Database):
         return connection
 
     def carry_over(self, connection: Connection) -> None:
-        """Every commit is copied from the log into the main file before it is acknowledged.
+        """Every commit is copied from the log into the main file, and the log emptied, before it is acknowledged.
 
-        A log that is torn later then takes nothing with it.  A checkpoint stops at what the slowest reader still
-        sees, so it is repeated until readers have moved on; one that reads for longer than a second does not hold
-        up an answer, whose entry is in the synced log meanwhile.
+        A log that is torn later then takes nothing with it.  To copy is not enough: pages of a whole log hide those
+        of the main file, and of a torn one older pages would.  Readers of what is in the log hold this up, so it is
+        repeated until they have moved on; one that reads for longer than a second does not hold up an answer, whose
+        entry is in the synced log meanwhile.
         """
-        deadline = time.monotonic() + _CARRIED_WITHIN
-        while True:
-            try:
-                _, logged, copied = _of_sqlite(connection).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            except sqlite3.Error:  # the commit stands in the synced log; the next checkpoint copies it
-                return
-            if logged == copied or time.monotonic() > deadline:
-                return
-            time.sleep(0.002)
+        deadline, ours = time.monotonic() + _CARRIED_WITHIN, _of_sqlite(connection)
+        try:
+            ours.execute("PRAGMA busy_timeout = 0")  # readers are waited for here, not for as long as writers
+            while ours.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.002)
+        except sqlite3.Error:  # the commit stands in the synced log; the next checkpoint copies it
+            return
+        finally:
+            ours.execute(f"PRAGMA busy_timeout = {round(1000 * self.wait)}")
 
     def _is_still(self) -> bool:
         """True if the file is only read, no process has it open, and its folder cannot be written to."""
