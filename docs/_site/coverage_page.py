@@ -35,6 +35,16 @@ MATRIX = """## Statistics and mechanisms
 come and go), *of people* those where somebody owns several rows; *vertices are people* stands for graphs whose
 neighbours differ in a vertex with all its edges. All others change one record, one edge or one weight.
 """
+OTHERS = """## Procedures, noises, sessions
+
+Checks of everything else, counted. A blank is one of five things. A public function (`kstars`, `ask`, `kmeans_cost`) is
+attacked as users call it, and its statistic is enumerated with all its mechanisms in the first table. A procedure
+(`kmeans`, `scale`, `describe`) consists of mechanisms that have rows of their own; computed or listed is what it adds.
+Randomised response and releases in general spaces (`flip_bits`, `metric_release`, `norm_release`, `low_sample_release`,
+`distance_to_property`) have one law each, proved and compared in the tests ([metric spaces](proofs/metric_spaces.md)),
+and are attacked here. The law of a noise, a composition or a filter is a formula: it is computed, there is nothing to
+list. Sessions and sources draw nothing: the order of events is traced, readings of records are listed.
+"""
 SOURCES = """## Sources
 
 Every source is read with odd records (missing, NaN, infinite, huge, denormal, at and beyond the bounds, half steps,
@@ -66,7 +76,7 @@ def page(cells: Sequence[Cell], sources: Iterable[tuple[str, Sequence[str]]]) ->
             ("mechanism", "what it needs", "statistics", "enumerations", "comparisons of laws", "attacks", "mutants"),
             (_mechanism(name, [cell for cell in cells if cell.mechanism == name]) for name in MECHANISMS),
         ),
-        "## Procedures, noises, sessions\n",
+        OTHERS,
         *_table(
             ("what", "computed exactly", "enumerated", "attacked", "traced"),
             (
@@ -102,10 +112,18 @@ def _mechanism(name: str, cells: Sequence[Cell]) -> tuple[str, ...]:
     from dither.mechanisms.choice import MECHANISMS
     from dither_lab.audit.coverage import mutants_of
 
-    needs = " or ".join(need.__name__.removeprefix("Has") for need in MECHANISMS[name].needs)
-    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in needs).strip()
+    needs = " or ".join(spaced(need.__name__) for need in MECHANISMS[name].needs)
     sums = (sum(getattr(cell, field) for cell in cells) for field in ("enumerated", "laws", "attacked"))
-    return (f"`{name}`", spaced, str(len(cells)), *map(str, sums), str(mutants_of(name)))
+    return (f"`{name}`", needs, str(len(cells)), *map(str, sums), str(mutants_of(name)))
+
+
+def spaced(name: str) -> str:
+    """The name of a structure in words.
+
+    >>> spaced("HasReachableValues")
+    'reachable values'
+    """
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name.removeprefix("Has")).strip()
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -3,12 +3,14 @@
 Errors of columns are quotes under a public prior, those of graphs follow from the scale of the noise on generated
 graphs: both repeat to the last digit.  Where only measurements tell, the figures are marked as measured.
 
-    python docs/_site/curves.py      # computes docs/pictures/curves.json anew: about two minutes
+    python docs/_site/curves.py            # computes docs/pictures/curves.json anew: about two minutes
+    python docs/_site/curves.py filters    # these alone; the others stay as they were computed last
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,71 @@ def of_program() -> Curve:
     return {"x": list(sizes), "xlabel": "people", "ylabel": "mean error, dollars", "lines": lines}
 
 
+def calibration() -> Curve:
+    """Noise for evenly spaced records, mean |Z| / (alpha beta): the papers' constants and the exact frontier."""
+    x = [0.03, 0.1, 0.3, 1.0, 3.0]
+    cauchy, laplace = dt.Cauchy(gamma=4), {"noise": "laplace", "delta": 1e-6}
+    ways: dict[str, dict[str, Any]] = {
+        "NRS11, Cauchy": {"noise": cauchy, "constants": "paper"},
+        "NRS11, Laplace, delta 1e-6": {**laplace, "constants": "paper"},
+        "exact, Laplace, delta 1e-6": laplace,
+        "exact, Cauchy": {"noise": cauchy},
+        "exact, power law": {"noise": "power_law"},
+    }
+    lines = {
+        name: [rounded(dt.inspect.admissible(**way, epsilon=epsilon).error_factor) for epsilon in x]
+        for name, way in ways.items()
+    }
+    return {"x": x, "xlabel": "epsilon", "ylabel": "E|Z| / (alpha beta)", "lines": lines}
+
+
+def laws_of_a_trimmed_mean() -> Curve:
+    """How often errors of a trimmed mean of 20,000 pays exceed a distance, by mechanism, at epsilon 1."""
+    from dither_lab.audit.laws.smoothed_ladder import tail_along  # noqa: PLC0415  (for this picture alone)
+
+    pay = np.random.default_rng(1).lognormal(11, 0.6, 20_000)
+    query = dt.TrimmedMean(trim=0.1, bounds=(0, 1_000_000))
+    shape = query.shape(pay)
+    statistic = query.resolve(shape)
+    ladder = statistic.ladder(query.read(pay, shape))
+    rungs = [float(ladder[k]) for k in range(4_000)]
+    cap, unit = float(statistic.global_sensitivity), rungs[0]
+    _, smooth = prepare(statistic, epsilon=1.0, mechanism="smooth")
+    _, drawn = prepare(statistic, epsilon=1.0, mechanism="smoothed_ladder")
+    decay, smoothed = np.exp(-float(drawn.beta)), [cap]
+    for rung in reversed(rungs):
+        smoothed.append(max(rung, decay * smoothed[-1]))
+    x = np.linspace(0, 14, 57)
+    point = smooth.point
+    scale = float(ladder.smooth(point.beta) / point.alpha)
+    tails = {
+        "local sensitivity, not private": np.exp(-x),
+        "smoothed ladder": tail_along(smoothed[:0:-1], cap, 1.0 - float(drawn.beta))(x * unit),
+        "smooth, power law": (1 + x * unit / scale) ** (1 - float(point.law.p)),
+        "ladder mechanism": tail_along(rungs, cap, 0.5)(x * unit),
+    }
+    lines = {name: [rounded(float(share)) for share in tail] for name, tail in tails.items()}
+    labels = {"xlabel": "distance, local sensitivities", "ylabel": "share of errors beyond", "scales": "linear log"}
+    return {"x": [float(place) for place in x], **labels, "lines": lines}
+
+
+def filters() -> Curve:
+    """How many answers, each chosen by what the others said, fit into epsilon 1, delta 1e-6."""
+    x = [0.003, 0.01, 0.03, 0.1, 0.3]
+    budget = dt.Budget(1.0, 1e-6)
+    ways: dict[str, tuple[Callable[[float], Any], Any]] = {
+        "zcdp, drawn answers": (dt.Loss.bounded_range, "zcdp"),
+        "zcdp, any pure answers": (dt.Loss, "zcdp"),
+        "advanced": (dt.Loss, "advanced"),
+        "basic": (dt.Loss, "basic"),
+    }
+    lines = {
+        name: [dt.queries_within(loss(epsilon), budget, filter=chosen) or None for epsilon in x]
+        for name, (loss, chosen) in ways.items()
+    }
+    return {"x": x, "xlabel": "epsilon of each answer", "ylabel": "answers", "lines": lines}
+
+
 def measured(xlabel: str, ylabel: str, x: list[int], **lines: list[float | None]) -> Curve:
     """Figures of docs/benchmarks.md."""
     return {"x": x, "xlabel": xlabel, "ylabel": ylabel, "lines": {k.replace("_", " "): v for k, v in lines.items()}}
@@ -131,6 +198,9 @@ def prices() -> Curve:
 CURVES: dict[str, Callable[[], Curve]] = {
     "mechanisms": mechanisms,
     "prices": prices,
+    "calibration": calibration,
+    "laws": laws_of_a_trimmed_mean,
+    "filters": filters,
     "median": lambda: of_column(dt.Median("pay")),
     "quantiles": lambda: of_column(dt.Quantile("pay", q=0.9)),
     "iqr": lambda: of_column(dt.IQR("pay")),
@@ -176,7 +246,8 @@ def kept() -> dict[str, Curve]:
 
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
-    curves = {name: curve() for name, curve in CURVES.items()}
+    computed = {name: CURVES[name]() for name in sys.argv[1:] or CURVES}
+    curves = {name: computed[name] if name in computed else kept()[name] for name in CURVES}
     lines = [f"  {json.dumps(name)}: {json.dumps(curve)}" for name, curve in curves.items()]
     KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     import draw

@@ -10,10 +10,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import matplotlib as mpl
+from coverage_page import spaced
 from curves import PICTURES, kept
 from matplotlib.figure import Figure
 
-COLOURS = ("#3b82c4", "#e08a1e", "#5aa469", "#b56576")
+COLOURS = ("#3b82c4", "#e08a1e", "#5aa469", "#b56576", "#8a7bc8")
 INK = "#808080"
 """Readable on white and on black."""
 
@@ -31,6 +32,9 @@ def main() -> None:
     figure = Figure(figsize=(6.4, 3.4))
     _suspicion(figure.add_subplot())
     _save(figure, "suspicion")
+    figure = Figure(figsize=(7.4, 5.6))
+    _structures(figure.add_axes((0, 0, 1, 1)))
+    figure.savefig(PICTURES / "structures.svg", transparent=True, metadata={"Date": None, "Creator": None})
 
 
 def _save(figure: Figure, name: str) -> None:
@@ -39,12 +43,16 @@ def _save(figure: Figure, name: str) -> None:
 
 
 def _curves(ax: Any, curve: dict[str, Any]) -> None:
+    mark = "o" if len(curve["x"]) < 20 else ""
     for colour, (label, errors) in zip(COLOURS, curve["lines"].items(), strict=False):
         points = [(x, y) for x, y in zip(curve["x"], errors, strict=True) if y is not None]
-        worst = label.startswith("worst")
-        ax.plot(*zip(*points, strict=True), "o--" if worst else "o-", color=INK if worst else colour, ms=4, label=label)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+        # What is no way to answer, but a measure: noise for the worst data, and noise that is not private.
+        dashed = label.startswith("worst") or label.endswith("not private")
+        style, shade = (f"{mark}--", INK) if dashed else (f"{mark}-", colour)
+        ax.plot(*zip(*points, strict=True), style, color=shade, ms=4, label=label)
+    across, up = curve.get("scales", "log log").split()
+    ax.set_xscale(across)
+    ax.set_yscale(up)
     ax.set_xlabel(curve["xlabel"])
     ax.set_ylabel(curve["ylabel"])
     _plain(ax)
@@ -53,7 +61,7 @@ def _curves(ax: Any, curve: dict[str, Any]) -> None:
 def _suspicion(ax: Any) -> None:
     """What somebody may believe after an answer, against what they believed before (DMNS06, Appendix A)."""
     before = [k / 50 for k in range(51)]
-    for colour, epsilon in zip(COLOURS, (0.1, 0.5, 1.0, 3.0), strict=True):
+    for colour, epsilon in zip(COLOURS, (0.1, 0.5, 1.0, 3.0), strict=False):
         most = [b * math.exp(epsilon) / (1 - b + b * math.exp(epsilon)) for b in before]
         least = [b / (b + (1 - b) * math.exp(epsilon)) for b in before]
         ax.fill_between(before, least, most, color=colour, alpha=0.18, lw=0)
@@ -64,6 +72,29 @@ def _suspicion(ax: Any) -> None:
     ax.set_ylabel("after it, at most and at least")
     _plain(ax)
     ax.legend(frameon=False, labelcolor=INK, fontsize=10, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _structures(ax: Any) -> None:
+    """Which structure of a statistic serves which mechanism, from the registry."""
+    from dither.mechanisms.choice import MECHANISMS  # noqa: PLC0415  (for this picture alone)
+
+    needs = {name: made.needs for name, made in MECHANISMS.items()}
+    structures = list(dict.fromkeys(need for listed in needs.values() for need in listed))
+    left = {need: 1 - (k + 0.5) / len(structures) for k, need in enumerate(structures)}
+    right = {name: 1 - (k + 0.5) / len(needs) for k, name in enumerate(needs)}
+    ax.set_axis_off()
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    for k, (need, height) in enumerate(left.items()):
+        colour = COLOURS[k % len(COLOURS)]
+        ax.text(0.33, height, spaced(need.__name__), ha="right", va="center", color=INK, fontsize=12)
+        for name, listed in needs.items():
+            if need in listed:
+                ax.plot([0.35, 0.65], [height, right[name]], color=colour, lw=1.6, solid_capstyle="round")
+        ax.plot([0.35], [height], "o", color=colour, ms=6)
+    for name, height in right.items():
+        ax.plot([0.65], [height], "o", color=INK, ms=4)
+        ax.text(0.67, height, name, ha="left", va="center", color=INK, fontsize=12, family="monospace")
 
 
 def _plain(ax: Any) -> None:
