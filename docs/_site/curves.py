@@ -131,7 +131,7 @@ def calibration() -> Curve:
 
 def laws_of_a_trimmed_mean() -> Curve:
     """How often errors of a trimmed mean of 20,000 pays exceed a distance, by mechanism, at epsilon 1."""
-    from dither_lab.audit.laws.smoothed_ladder import tail_along  # noqa: PLC0415  (for this picture alone)
+    from dither_lab.audit.laws.smoothed_ladder import tail_along
 
     pay = np.random.default_rng(1).lognormal(11, 0.6, 20_000)
     query = dt.TrimmedMean(trim=0.1, bounds=(0, 1_000_000))

@@ -76,7 +76,7 @@ def _suspicion(ax: Any) -> None:
 
 def _structures(ax: Any) -> None:
     """Which structure of a statistic serves which mechanism, from the registry."""
-    from dither.mechanisms.choice import MECHANISMS  # noqa: PLC0415  (for this picture alone)
+    from dither.mechanisms.choice import MECHANISMS
 
     needs = {name: made.needs for name, made in MECHANISMS.items()}
     structures = list(dict.fromkeys(need for listed in needs.values() for need in listed))

@@ -1,9 +1,10 @@
-"""Keep the results of ``dither bench``: docs/benchmarks.json, its rows in docs/benchmarks.md, and in docs/comparison.md
-those that others win.
+"""Keep the results of ``dither bench``: docs/benchmarks.json, its rows in docs/benchmarks.md, those that others win in
+docs/comparison.md, those of the report in docs/report.md, and single figures in the sentences of these pages.
 
     dither bench all --out results && python lab/benchmarks/record.py results/results.json
 
-Several files are joined, the later ones replacing the rows that they have.
+Several files are joined, the later ones replacing the rows that they have.  Without any, pages are written anew from
+docs/benchmarks.json.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dither_lab.bench.areas import AREAS
+from dither_lab.bench.excerpts import lost, reported, with_figures
 from dither_lab.bench.explanations import why
 from dither_lab.bench.result_rows import PEER_LOWER
 from dither_lab.bench.run import Results
-from dither_lab.bench.texts import explained, footer, lost, markdown
+from dither_lab.bench.texts import explained, footer, markdown
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MARKS = {
@@ -27,6 +29,7 @@ MARKS = {
         "<!-- end of explanations -->",
     ),
     "lost": ("<!-- rows of docs/benchmarks.json that others win -->", "<!-- end of lost rows -->"),
+    "reported": ("<!-- rows of docs/benchmarks.json for the report -->", "<!-- end of the report's rows -->"),
     "run": ("<!-- machine and versions of docs/benchmarks.json -->", "<!-- end of machine and versions -->"),
 }
 
@@ -55,26 +58,36 @@ def filled(text: str, parts: dict[str, str]) -> str:
     return text
 
 
-def parts_of(results: Results) -> dict[str, str]:
-    """What the page shows of the results."""
+def parts_of(results: Results) -> dict[str, dict[str, str]]:
+    """What each page shows of the results."""
     return {
-        "rows": markdown(results.rows),
-        "explanations": explained(results.rows),
-        "run": "\n".join(f"* {line}" for line in footer(results).splitlines()),
+        "benchmarks.md": {
+            "rows": markdown(results.rows),
+            "explanations": explained(results.rows),
+            "run": "\n".join(f"* {line}" for line in footer(results).splitlines()),
+        },
+        "comparison.md": {"lost": lost(results.rows)},
+        "report.md": {"reported": reported(results.rows)},
+    }
+
+
+def pages(results: Results) -> dict[str, str]:
+    """The pages as they should be."""
+    return {
+        name: with_figures(filled((DOCS / name).read_text(), parts), results.rows)
+        for name, parts in parts_of(results).items()
     }
 
 
 def main() -> None:
     """Write all files."""
-    results = joined([Path(name) for name in sys.argv[1:]])
+    results = joined([Path(name) for name in sys.argv[1:]] or [DOCS / "benchmarks.json"])
     payload = results.to_dict()
     rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in payload.pop("rows"))
     head = json.dumps(payload, indent=1, ensure_ascii=False).removesuffix("\n}")
     (DOCS / "benchmarks.json").write_text(f'{head},\n "rows": [\n{rows}\n]}}\n')
-    page = DOCS / "benchmarks.md"
-    page.write_text(filled(page.read_text(), parts_of(results)))
-    page = DOCS / "comparison.md"
-    page.write_text(filled(page.read_text(), {"lost": lost(results.rows)}))
+    for name, text in pages(results).items():
+        (DOCS / name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,25 @@ def test_pictures_show_what_dither_says_today(name):
     assert fresh == pytest.approx(line[kept["x"].index(10_000)], rel=0.01)
 
 
+def test_the_picture_of_filters_shows_what_they_admit():
+    """Counts are exact: computed anew, they are those that are kept."""
+    import curves
+
+    assert curves.filters() == curves.kept()["filters"]
+
+
+def test_the_picture_of_structures_names_every_mechanism_and_what_it_needs():
+    """It is drawn from the registry; texts of the pictures are texts."""
+    from coverage_page import spaced
+
+    from dither.mechanisms.choice import MECHANISMS
+
+    drawn = (ROOT / "docs" / "pictures" / "structures.svg").read_text(encoding="utf-8")
+    for name, made in MECHANISMS.items():
+        assert f">{name}<" in drawn, "run python docs/_site/draw.py"
+        assert all(f">{spaced(need.__name__)}<" in drawn for need in made.needs)
+
+
 def test_every_curve_is_drawn():
     """Each curve that is kept has its picture, and each entry of the list its curve."""
     from curves import CURVES, PICTURES, kept

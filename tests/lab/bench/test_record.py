@@ -1,13 +1,17 @@
 """The recorded results of ``dither bench`` and the page that tells of them."""
 
+import importlib
 import json
 import re
 import sys
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from dither_lab.bench.areas import AREAS, area_of
+from dither_lab.bench.excerpts import MISSING, REPORTED, is_other, keys_in, with_figures
 from dither_lab.bench.explanations import EXPLANATIONS, UNEXPLAINED, why
 from dither_lab.bench.peers import PEERS
 from dither_lab.bench.result_rows import NOT_MEASURED, PEER_LOWER
@@ -59,24 +63,65 @@ def test_what_was_not_measured_says_why(recorded):
             assert row.ours.low <= row.ours.value <= row.ours.high
 
 
-def test_the_page_shows_the_recorded_rows(recorded, monkeypatch):
-    """Tables, explanations and versions are those of the file."""
+@pytest.fixture
+def record(monkeypatch):
+    """lab/benchmarks/record.py."""
     monkeypatch.syspath_prepend(str(ROOT / "lab" / "benchmarks"))
     monkeypatch.delitem(sys.modules, "record", raising=False)
-    import record
+    return importlib.import_module("record")
 
-    assert record.filled(PAGE, record.parts_of(recorded)) == PAGE
+
+def test_pages_show_the_recorded_rows(recorded, record):
+    """Tables, explanations, versions, rows that others win, rows of the report and figures in sentences."""
+    for name, text in record.pages(recorded).items():
+        assert (ROOT / "docs" / name).read_text() == text, f"{name}: run python lab/benchmarks/record.py"
+
+
+def test_a_figure_that_changes_changes_in_every_page(recorded, record):
+    """What stands in a table or in a sentence follows the file, and a figure that is not recorded says so."""
+    changed = replace(
+        recorded, rows=[replace(row, theirs=row.theirs and replace(row.theirs, value=1234.5)) for row in recorded.rows]
+    )
+    assert all("1,230" in text or "1,234" in text for text in record.pages(changed).values())
+    key = "noise/scalar/laplace/time/OpenDP"
+    sentence = f"it takes <!-- ours: {key} -->?<!-- / -->"
+    assert with_figures(sentence, []) == f"it takes <!-- ours: {key} -->{MISSING}<!-- / -->"
+    assert "µs" in with_figures(sentence, recorded.rows)
+
+
+def test_figures_in_sentences_and_rows_of_the_report_are_measured():
+    """Each is of a row that a full run has."""
+    keys = _keys(quick=False)
+    for name in ("benchmarks.md", "comparison.md", "report.md"):
+        assert keys_in((ROOT / "docs" / name).read_text()) <= keys
+    for pattern in REPORTED:
+        assert any(fnmatchcase(key, pattern) for key in keys), pattern
+
+
+def test_every_row_that_another_library_or_method_wins_is_in_the_comparison(recorded):
+    """Unless it is a yardstick or our own, a peer counts as another's, also one that nobody has listed."""
+    page = (ROOT / "docs" / "comparison.md").read_text()
+    for row in recorded.rows:
+        if row.verdict == PEER_LOWER and row.peer.startswith(("OpenDP", "PyDP", "Tumult", "diffprivlib", "dp-acc")):
+            assert f"| {row.peer} |" in page
+    assert is_other("a method of next year")
+    assert not any(map(is_other, ("DuckDB", "-", "least squares, not private")))
+
+
+def _keys(*, quick: bool) -> set[str]:
+    """The keys of all rows of a run."""
+    keys: set[str] = set()
+    for name in AREAS:
+        for one in area_of(name).comparisons(quick):
+            titles = [way.title for way in one.others] or ["-"]
+            keys |= {f"{name}/{one.name}/{measure}/{title}" for measure in one.measures for title in titles}
+            keys |= set() if one.series is None else {f"{name}/{one.series}/growth/{title}" for title in titles}
+    return keys
 
 
 def test_no_explanation_is_for_nothing():
     """Each is about a row that a full or a quick run can have."""
-    keys = []
-    for name in AREAS:
-        for one in area_of(name).comparisons(False) + area_of(name).comparisons(True):
-            for way in one.others:
-                keys += [f"{name}/{one.name}/{measure}/{way.title}" for measure in one.measures]
-                keys += [] if one.series is None else [f"{name}/{one.series}/growth/{way.title}"]
-    used = {why(key) for key in keys}
+    used = {why(key) for key in _keys(quick=False) | _keys(quick=True)}
     assert {text for text in EXPLANATIONS.values() if text not in used} == set()
 
 

@@ -123,21 +123,3 @@ def explained(rows: Iterable[ResultRow]) -> str:
         if row.verdict == PEER_LOWER and row.why is not None:
             keys.setdefault(row.why, []).append(row.key)
     return "".join(f"* {text} ({', '.join(f'`{key}`' for key in result)})\n" for text, result in keys.items())
-
-
-PRIVATE_PEERS = ("OpenDP", "PyDP", "Tumult", "diffprivlib", "dp-accounting")
-"""Libraries of differential privacy; other peers are yardsticks: what is not private, or a part of our own method."""
-
-
-def lost(rows: Iterable[ResultRow]) -> str:
-    """The rows in which another library of differential privacy is better, as a table, errors before times."""
-    listed = [row for row in rows if row.verdict == PEER_LOWER]
-    private = [row for row in listed if row.peer.startswith(PRIVATE_PEERS)]
-    lines = ["| what | dither | better | | why |", "|---|---|---|---|---|"]
-    for row in sorted(private, key=lambda row: row.quantity in ("time", "growth")):
-        ends = (figure_text(row.ours, row.unit), row.peer, figure_text(row.theirs, row.unit))
-        cells = (subject_text(row), *ends, row.why or "not explained yet")
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    others = len(listed) - len(private)
-    more = f"\n{others} more rows are against yardsticks that are not private, or parts of our own method."
-    return "\n".join(lines) + f"\n{more if others else ''}"
