@@ -29,6 +29,8 @@ ALONE = 64
 """So many rows are searched by one core before the others join: the first rows prune all the rest."""
 
 
+AHEAD, LINE = 32, 15
+"""Of so many rows two entries, so far apart, are read before any is walked: memory fetches them side by side."""
 MOST_COUNT = (1 << 31) - 2
 SMALL = 1 << 16
 """Entries of a graph that is done by one core before another could start."""
@@ -183,6 +185,7 @@ def _search_rows(starts: Starts, ends: Ends, first: int, last: int, partners: in
     n = len(starts) - 1
     count = np.zeros(n, dtype=np.int32)
     candidates = np.empty(n, dtype=np.int32)
+    rows, fetched = np.empty(AHEAD, dtype=np.int64), np.empty((AHEAD, 2), dtype=np.int32)
     ruled = np.full(len(best), -1, dtype=np.int64)
     stale, base = True, 0
     for i in range(first, min(last, n - 1)):
@@ -201,7 +204,8 @@ def _search_rows(starts: Starts, ends: Ends, first: int, last: int, partners: in
             base = 0
         sharing = _least_open(best, degree + starts[i + 2] - starts[i + 1])
         skipped = max(0, sharing - 2)
-        result = _walk(starts, ends, i, partners, skipped, max(1, sharing - skipped), count, base, candidates)
+        needed = max(1, sharing - skipped)
+        result = _walk(starts, ends, i, partners, skipped, needed, count, base, candidates, rows, fetched)
         stale = False
         if sharing == 0:
             stale = _strangers(starts, ends, i, partners, count, base, best)
@@ -235,26 +239,34 @@ def _walk(
     count: Short,
     base: int,
     candidates: Short,
+    rows: Whole,
+    fetched: Short,
 ) -> int:
     """Count in ``count[j] - base`` what i shares with j, i < j < partners, beyond its first ``skipped`` neighbours.
 
     Lists those j that share at least ``needed``.
     """
     result, few = 0, partners < len(starts) // 2
-    for at in range(starts[i] + skipped, starts[i + 1]):
-        w = ends[at]
-        place = starts[w + 1] - 1
-        if few:
-            # Partners are near the beginning of the row, else near its end; i itself is in it.
-            place = starts[w] + np.searchsorted(ends[starts[w] : place + 1], partners) - 1
-        while ends[place] > i:
-            j = ends[place]
-            place -= 1
-            shared = max(count[j], base) + 1
-            count[j] = shared
-            if shared == base + needed:
-                candidates[result] = j
-                result += 1
+    for begin in range(starts[i] + skipped, starts[i + 1], AHEAD):
+        several = min(AHEAD, starts[i + 1] - begin)
+        for row in range(several):
+            w = ends[begin + row]
+            place = starts[w + 1] - 1
+            if few:
+                # Partners are near the beginning of the row, else near its end; i itself is in it.
+                place = starts[w] + np.searchsorted(ends[starts[w] : place + 1], partners) - 1
+            rows[row] = place
+            fetched[row, 0], fetched[row, 1] = ends[place], ends[max(place - LINE, starts[w])]
+        for row in range(several):
+            place = rows[row]
+            while ends[place] > i:
+                j = ends[place]
+                place -= 1
+                shared = max(count[j], base) + 1
+                count[j] = shared
+                if shared == base + needed:
+                    candidates[result] = j
+                    result += 1
     return result
 
 
@@ -368,14 +380,20 @@ def in_parallel(graph: Ranked, kernel: Callable[..., Found], buffers: list[Short
 def _count_triangles(starts: Starts, ends: Ends, split: Whole, first: int, last: int) -> int:
     """Triangles whose last vertex is in the block: u > v > w."""
     stamp = np.full(len(starts), -1, dtype=np.int32)
+    fetched = np.empty((AHEAD, 2), dtype=np.int32)
     count = 0
     for u in range(first, last):
         for at in range(starts[u], split[u]):
             stamp[ends[at]] = u
-        for at in range(starts[u], split[u]):
-            v = ends[at]
-            for to in range(starts[v], split[v]):
-                count += stamp[ends[to]] == u
+        for begin in range(starts[u], split[u], AHEAD):
+            several = min(AHEAD, split[u] - begin)
+            for row in range(several):
+                v = ends[begin + row]
+                fetched[row, 0], fetched[row, 1] = ends[starts[v]], ends[min(starts[v] + LINE, starts[v + 1] - 1)]
+            for row in range(several):
+                v = ends[begin + row]
+                for to in range(starts[v], split[v]):
+                    count += stamp[ends[to]] == u
     return count
 
 
