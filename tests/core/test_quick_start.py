@@ -85,6 +85,17 @@ def test_help_loads_nothing_slow(words):
     assert all(name.startswith(quick) or name in {"dither", "dither_lab"} for name in own)
 
 
+@pytest.mark.parametrize("words", ["", "--by job --column job=category:clerk:nurse"], ids=["file", "engine"])
+def test_a_question_about_a_short_file_loads_no_compiler(tmp_path, words):
+    """Nor scipy or pandas, whatever stands in the file: quoted entries, missing ones, and what is no number."""
+    lines = ['"1",clerk', ",nurse", '"2"",nurse', "3,clerk", "4", '"x""5",clerk'] * 50
+    (tmp_path / "x.csv").write_text("\n".join(["pay,job", *lines]) + "\n")
+    asked = f"ask {tmp_path / 'x.csv'} median(pay) --bounds 0 9 --epsilon 1 {words}"
+    packages, _ = loaded_by(command(asked))
+    assert "pyarrow" in packages
+    assert not packages & {"numba", "pandas", "scipy"}
+
+
 def test_the_count_can_fail():
     """A median needs numpy: the list would show it."""
     packages, own = loaded_by("import dither\ndither.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0)")

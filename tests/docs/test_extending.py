@@ -1,6 +1,7 @@
 """The two examples of docs/extending.md, under the contracts of everything that ships."""
 
 import contextlib
+import functools
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -20,8 +21,9 @@ from dither_lab.audit.enumeration import as_column, datasets, ladder_violations,
 ROOT = Path(__file__).parents[2]
 
 
+@functools.cache
 def page_names():
-    """The names that the page defines; its prints are thrown away."""
+    """The names that the page defines; its prints are thrown away.  The first test runs it, no start of the tests."""
     stage = examples.Stage(ROOT)
     for block in examples.blocks((ROOT / "docs" / "extending.md").read_text(encoding="utf-8")):
         if block.language == "python":
@@ -30,29 +32,28 @@ def page_names():
     return stage.names
 
 
-NAMES = page_names()
-
-
 class TestMidhinge(QueryContract):
     values = range(4)
     exact = False
 
     def statistics(self, records):
         if records > 1:
-            statistic = NAMES["Midhinge"](bounds=(0, 3)).resolve(Shape(records, whole=True, nullable=False))
+            statistic = page_names()["Midhinge"](bounds=(0, 3)).resolve(Shape(records, whole=True, nullable=False))
             p, q = statistic.lower.rank, statistic.upper.rank
             yield statistic, lambda x: sorted(x)[p - 1] + sorted(x)[q - 1]
 
 
 class TestFewRungs(MechanismContract):
-    cases = [(NAMES["FewRungs"](rungs), None, Loss(1.0)) for rungs in (2, 64)]
+    @property
+    def cases(self):
+        return [(page_names()["FewRungs"](rungs), None, Loss(1.0)) for rungs in (2, 64)]
 
 
 @pytest.mark.parametrize("records", [4])
 def test_the_midhinge_is_private_on_a_whole_universe(records):
     """Smooth noise on the example's ladder, exact divergence between all neighbours; 30% less noise is caught."""
-    statistic = NAMES["Midhinge"](bounds=(0, 4)).resolve(Shape(records, whole=True, nullable=False))
-    prepared = NAMES["Smooth"]().prepare(MechanismSpec(statistic, Loss(1.0)))
+    statistic = page_names()["Midhinge"](bounds=(0, 4)).resolve(Shape(records, whole=True, nullable=False))
+    prepared = page_names()["Smooth"]().prepare(MechanismSpec(statistic, Loss(1.0)))
     assert ladder_violations(statistic, range(5), records, records) == []
 
     def worst(one):
@@ -68,7 +69,7 @@ def test_the_midhinge_of_a_private_number_of_records_is_refused():
     """By name, saying what to ask instead; nothing was charged."""
     shape = Shape(4, whole=True, nullable=False, private=True, neighbours=Neighbours.ADD_REMOVE)
     with pytest.raises(NotProved, match=r"^midhinge: .*; ask median\(c\), .*; nothing was read, nothing was charged$"):
-        NAMES["Midhinge"](bounds=(0, 3)).resolve(shape)
+        page_names()["Midhinge"](bounds=(0, 3)).resolve(shape)
 
 
 def test_each_example_is_about_forty_lines():
@@ -87,5 +88,6 @@ def test_the_examples_leave_no_trace():
     import dither as dt
     from dither.mechanisms.choice import MECHANISMS
 
+    mechanism = page_names()["FewRungs"](3)
     assert "few_rungs" not in MECHANISMS
-    assert dt.median([1.0] * 50, bounds=(0, 2), epsilon=1.0, mechanism=NAMES["FewRungs"](3)).mechanism == "few_rungs"
+    assert dt.median([1.0] * 50, bounds=(0, 2), epsilon=1.0, mechanism=mechanism).mechanism == "few_rungs"

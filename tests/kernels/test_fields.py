@@ -1,5 +1,7 @@
 """Fields of delimited text: every line by itself, as a regular expression reads it."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 import dither as dt
 import oracle
+from dither.kernels.fields import split_fields
+from dither.sources import lines as text_lines
 from dither.sources.lines import USUAL, TextLayout, some_blocks, text_columns
 
 LINES = st.lists(st.text(alphabet='",;ab \u00e9', max_size=9), min_size=1, max_size=8)
@@ -22,11 +26,16 @@ def read(folder, lines, width, delimiter=","):
     return [[one for batch in batches for one in batch.column(place).to_pylist()] for place in range(width)]
 
 
+@pytest.mark.parametrize("kernel", [split_fields.plain, split_fields.dispatcher()], ids=["plain", "compiled"])
 @given(lines=LINES, width=st.integers(1, 4), delimiter=st.sampled_from(",;"))
 @example(lines=[',"b"', ',,"x"', '"a"",b,c', '"""', '""""', '"a,b"c"d,e', '"', "", "a"], width=3, delimiter=",")
-def test_fields_are_those_of_the_definition(tmp_path_factory, lines, width, delimiter):
-    """Whatever quotes and delimiters there are; an empty field is missing, and an empty line a record of one column."""
-    found = read(tmp_path_factory.mktemp("fields"), lines, width, delimiter)
+def test_fields_are_those_of_the_definition(kernel, tmp_path_factory, lines, width, delimiter):
+    """Whatever quotes and delimiters there are; an empty field is missing, and an empty line a record of one column.
+
+    So it is where Python runs the function, and where it is compiled.
+    """
+    with mock.patch.object(text_lines, "split_fields", kernel):
+        found = read(tmp_path_factory.mktemp("fields"), lines, width, delimiter)
     kept = [oracle.fields_of(line, delimiter) for line in lines if line or width == 1]
     expected = [[(one[place] or None) if place < len(one) else None for one in kept] for place in range(width)]
     assert found == expected

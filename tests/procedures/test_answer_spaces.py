@@ -192,14 +192,15 @@ def test_draws_are_private_in_small_universes(name, space):
 @pytest.mark.parametrize(
     ("name", "space", "answers", "blocks"),
     [
-        ("medoid", line(300), (0, 5, 6, 299), 4),
-        ("centre", line(300), (30, 40, 100, 299), 4),
-        ("medoid", as_space("labels: a, b"), (0, 1), 10),
+        ("medoid", lambda: line(300), (0, 5, 6, 299), 4),
+        ("centre", lambda: line(300), (30, 40, 100, 299), 4),
+        ("medoid", lambda: as_space("labels: a, b"), (0, 1), 10),
     ],
     ids=["medoid", "centre", "labels"],
 )
 def test_the_loss_is_nearly_attained_and_more_is_found(name, space, answers, blocks):
     """A rate that is 30% too high breaks the promise, so these universes would notice one."""
+    space = space()
     rate = prepared(name, space, blocks).rate
     reached = worst_loss(name, space, answers, blocks)
     assert 0.8 < reached <= 1.0 + 1e-9

@@ -5,7 +5,8 @@ neither: a package that root installed, run by a service without a home.  The co
 files that is ours alone, or, if there is no such folder, is compiled in every process anew.
 
 Loading numba takes most of a second, so it is loaded when a kernel is first called: a mistaken command, a server that
-leaves all work to its workers, or a sum never pay for it.
+leaves all work to its workers, or a sum never pay for it.  A kernel that says how many steps its arguments take is run
+by Python itself as long as that is sooner.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import functools
 import importlib
 import os
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -21,10 +23,15 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast
 
+import numpy as np
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MOST_PLAIN = 1 << 21
+"""Steps of one kernel that Python takes, all calls together: about as long as loading numba."""
 _COMPILING = threading.RLock()
+_COMPILED_ALWAYS = threading.Event()
 
 
 class CompilerOptions(TypedDict, total=False):
@@ -41,13 +48,24 @@ class Dispatcher(Protocol):
     def enable_caching(self) -> None: ...
 
 
-def compiled(**options: Unpack[CompilerOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Compile a function with numba's ``options`` at its first call and keep the code where that is possible."""
+def compiled(
+    steps: Callable[..., int] | None = None, **options: Unpack[CompilerOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Compile a function with numba's ``options`` at its first call and keep the code where that is possible.
+
+    steps: how many steps the function takes, of its arguments; where these are few Python runs it, unless numba is
+    loaded anyway.
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options))
+        return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options, steps))
 
     return decorate
+
+
+def compile_always() -> None:
+    """From now on no kernel is run by Python: for servers, where only public facts may decide what is loaded when."""
+    _COMPILED_ALWAYS.set()
 
 
 def load() -> None:
@@ -58,14 +76,37 @@ def load() -> None:
 class _Kernel:
     """A function that becomes numba's when it is first called."""
 
-    def __init__(self, function: FunctionType, options: CompilerOptions) -> None:
+    def __init__(
+        self, function: FunctionType, options: CompilerOptions, steps: Callable[..., int] | None = None
+    ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._options = options
+        self._steps, self._left = steps, MOST_PLAIN
         self._dispatcher: Dispatcher | None = None
 
     def __call__(self, *arguments: Any) -> Any:  # as the function that it stands for
+        if self._dispatcher is None and self._steps is not None and self._is_plain(self._steps(*arguments)):
+            # From such a view Python reads a number in a fraction of the time that it takes from an array.
+            return self.plain(
+                *(item.data if isinstance(item, np.ndarray) and item.ndim == 1 else item for item in arguments)
+            )
         return (self._dispatcher or self.dispatcher())(*arguments)
+
+    def _is_plain(self, steps: int) -> bool:
+        """Whether Python takes so many steps more, which then count."""
+        with _COMPILING:
+            if steps > self._left or _COMPILED_ALWAYS.is_set() or "numba" in sys.modules:
+                return False
+            self._left -= steps
+            return True
+
+    @functools.cached_property
+    def plain(self) -> FunctionType:
+        """The function as Python runs it, and the kernels that it calls likewise."""
+        known = self.py_func.__globals__
+        inner = {name: known[name] for name in _names(self.py_func.__code__) if isinstance(known.get(name), _Kernel)}
+        return FunctionType(self.py_func.__code__, {**known, **{name: kernel.plain for name, kernel in inner.items()}})
 
     def dispatcher(self) -> Dispatcher:
         """numba's function, in whose place the kernels that it calls stand by theirs."""

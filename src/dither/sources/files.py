@@ -180,8 +180,18 @@ def _fields(line: str, delimiter: str) -> list[str]:
 def _numbers(entries: pa.Array) -> NDArray[np.float64]:
     """Entries as numbers: all at once where Arrow reads each of them, else one by one, with the same numbers."""
     with contextlib.suppress(ValueError):
-        return np.asarray(entries.cast("float64").fill_null(math.nan))
+        return _or_nan(entries.cast("float64"))
     return np.fromiter(map(_number, entries.to_pylist()), dtype=np.float64)
+
+
+def _or_nan(numbers: pa.Array) -> NDArray[np.float64]:
+    """Numbers of Arrow, NaN where one is missing: from its buffers, for its own ways load pandas where it is there."""
+    known, values = numbers.buffers()
+    where = slice(numbers.offset, numbers.offset + len(numbers))
+    result = np.frombuffer(values, dtype=np.float64)[where].copy()
+    if known is not None:
+        result[np.unpackbits(np.frombuffer(known, dtype=np.uint8), bitorder="little")[where] == 0] = math.nan
+    return result
 
 
 def _written_numbers(written: NumberFormat, entries: pa.Array) -> NDArray[np.float64]:

@@ -173,12 +173,8 @@ def node_universe(query: StatisticQuery, vertices: int) -> Universe:
         sum(1 << bit for bit, edge in enumerate(combinations(range(vertices), 2)) if vertex in edge)
         for vertex in range(vertices)
     ]
-    pairs = [
-        (code, other)
-        for code in range(len(graphs))
-        for other in range(len(graphs))
-        if code != other and any((code ^ other) & ~bits == 0 for bits in own)
-    ]
+    changes = [change for change in range(1, len(graphs)) if any(change & ~bits == 0 for bits in own)]
+    pairs = [(code, other) for code in range(len(graphs)) for other in sorted(code ^ change for change in changes)]
     return Universe(query.resolve(GraphShape.of(vertices, Neighbours.NODE)), graphs, pairs)
 
 

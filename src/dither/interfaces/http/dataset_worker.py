@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, cast
 
 from dither.errors import DitherError, InvalidArgument, InvalidData, SourceFailed
 from dither.interfaces.http.channel import Channel, Message, error_message
+from dither.kernels.compiled import compile_always
 from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
 from dither.session.graph_quotes import graph_plan
@@ -214,6 +215,7 @@ def main() -> None:
     with contextlib.suppress(OSError):  # where memory runs out, it is the worker that goes, and not the server
         Path("/proc/self/oom_score_adj").write_text("500")
     channel = Channel(socket.socket(fileno=descriptor))
+    compile_always()
     importlib.import_module("duckdb")  # while nobody waits
     source = channel.receive()
     if source is not None:

@@ -212,9 +212,9 @@ def rounded_rungs(levels: MarginLevels, facts: Facts[D], data: D) -> list[int]:
     """Sensitivities by enumeration, each rounded up to the next public bound, up to the public depth."""
     public = [int(bound) for bound in levels.bounds]
     settled = min(facts.settled(data) + 1, levels.depth)
-    return [
-        min(bound for bound in public if bound >= sensitivity) for sensitivity in facts.sensitivities(data, settled)
-    ]
+    rungs = facts.sensitivities(data, settled)
+    above = {sensitivity: min(bound for bound in public if bound >= sensitivity) for sensitivity in set(rungs)}
+    return [above[sensitivity] for sensitivity in rungs]
 
 
 class _BrokenLevels(LargestLocalLaw):

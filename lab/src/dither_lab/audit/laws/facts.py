@@ -74,10 +74,10 @@ class Facts(ABC, Generic[D]):
 
 def smooth_bound(rungs: Sequence[int], global_sensitivity: int, beta: Fraction) -> float:
     """``max_k e^{-beta k} U_k`` in floats, for sensitivities that are global from the end of the list on."""
-    reach = [*rungs, global_sensitivity]
+    reach, rate = [*rungs, global_sensitivity], float(beta)
     return max(
         global_sensitivity * math.exp(-FLOOR),
-        *(sensitivity * math.exp(-float(beta) * k) for k, sensitivity in enumerate(reach)),
+        *(sensitivity * math.exp(-rate * k) for k, sensitivity in enumerate(reach)),
     )
 
 
