@@ -592,9 +592,9 @@ def key_of(engine: Engine, name: str) -> exp.Expr:
 def repeats(engine: Engine, name: str) -> bool:
     """Private, but of public tables: whether any key occurs twice; missing ones do not count.
 
-    Files mostly have their rows in the order of their keys: if every key is above that of the row before it, in whatever
-    order rows are read, then no two are equal, and nothing had to be remembered.  One row alone is behind none: were
-    there another, they would not have been read in a single order.
+    Files mostly have their rows in the order of their keys.  If each key is above that of the row before, in whatever
+    order rows are read, then no two are equal, which takes no table of all keys.  Only the first row has none before
+    it: a second such row would mean that rows were not read in one order, and keys are then grouped.
     """
     key, previous = exp.column("k"), exp.column("p")
     rows = exp.select(exp.alias_(key_of(engine, name), "k")).from_(engine.table()).subquery("t")
@@ -604,7 +604,7 @@ def repeats(engine: Engine, name: str) -> bool:
         before = exp.Window(this=exp.Lag(this=key.copy()), over="OVER")
         pairs = keys.select(exp.alias_(before, "p")).subquery("pairs")
         rises = exp.case().when(exp.GT(this=key.copy(), expression=previous), literal(1)).else_(literal(0))
-        others = exp.select(number.copy()).from_(pairs).where(exp.EQ(this=rises, expression=literal(0)))
+        others = exp.select(number.copy()).from_(pairs).where(exp.EQ(this=rises, expression=literal(0)))  # (the first)
         if int(engine.rows(others)[0][0]) <= 1:
             return False
     twice = exp.GT(this=number.copy(), expression=literal(1))
