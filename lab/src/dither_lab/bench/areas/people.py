@@ -58,8 +58,8 @@ STATEMENTS = {
 KEYS = {"Q1": 2, "Q3": 1, "Q5": 1, "Q6": 0, "Q12": 2}
 """How many of their columns are keys of groups."""
 TABLES = ("customer", "orders", "lineitem", "nation", "region")
-OPENING = {"first statement": True, "further statements": False}
-"""Whether the files are opened for a statement: then opening them is timed too, and whether keys repeat is asked."""
+OPENING = {"first statement, opening files included": True, "further statements": False}
+"""Whether files are opened for a statement, of both sides: then whether keys repeat is asked too."""
 
 
 def tpch(scale: str, index: int, folder: Path) -> dict[str, str | np.ndarray]:
