@@ -15,8 +15,9 @@ import dither as dt
 from contract.record_sources import BY_ENGINE, Place, csv_file, duckdb_table, parquet_arrow
 from dither.errors import InvalidArgument, InvalidText
 from dither.session.statements import plan_for
+from dither.sources.engines.duckdb import DuckDB
 from dither.sources.engines.factory import engine_over
-from dither.sources.engines.views import ViewEngine
+from dither.sources.engines.views import ViewEngine, repeats
 from dither.sources.linked_tables import LinkedTable
 from dither.sources.predicates import literal
 from dither.sources.schema import Schema
@@ -526,6 +527,40 @@ def test_tables_that_got_a_repeated_key_are_read_anew(tmp_path):
             pq.write_table(arrow_table(name, rows), places[name])
         with opened({name: str(place) for name, place in places.items()}) as session:
             assert centres(session, STATEMENTS[5])[0][()] == 5
+
+
+@pytest.mark.parametrize("written", [parquet_arrow, csv_file, duckdb_table])
+def test_a_key_that_repeats_is_found_wherever_its_rows_are(written, tmp_path):
+    """Rising and falling keys, in pieces that rise by themselves, whole numbers and texts, some of them missing."""
+    rng, place = random.Random(5), Place(tmp_path, lambda name: None)
+    lists = [[], [1], [1, 1], [1, 2], [2, 1], [None, None], [None, 1, None, 2], [1, 2, 3, 1, 2, 3], [1, None, 1]]
+    lists += [[rng.choice([*range(size * 3), None]) for _ in range(size)] for size in (2, 3, 4, 5) * 4]
+    for keys in lists:
+        texts = [None if key is None else f"{key:>3}" for key in keys]
+        for name, values in (("whole", pa.array(keys, pa.int64())), ("text", pa.array(texts, pa.string()))):
+            engine = DuckDB(**written(place, pa.table({"k": values, "rest": pa.array(texts, pa.string())})))
+            known = [key for key in keys if key is not None]
+            assert repeats(engine, "k") == (len(set(known)) < len(known)), (name, keys)
+            engine.close()
+
+
+def test_a_key_that_repeats_is_found_across_parts_of_a_file_that_are_read_at_the_same_time(tmp_path, monkeypatch):
+    """Each of the parts rises; keys that rise from the first row to the last are not grouped."""
+    asked = []
+    rows = DuckDB.rows
+    monkeypatch.setattr(DuckDB, "rows", lambda self, query: asked.append(self.sql(query)) or rows(self, query))
+    parts, size = 40, 5_000
+    rising = list(range(parts * size))
+    again = [*range(size // 2), *rising[: -(size // 2)]]
+    halves = [*rising[::2], *rising[::2]]
+    for place, (keys, wanted) in enumerate([(rising, False), (again, True), (halves, True), (rising[::-1], False)]):
+        file = tmp_path / f"{place}.parquet"
+        pq.write_table(pa.table({"k": pa.array(keys, pa.int64())}), file, row_group_size=size)
+        engine = DuckDB(file, threads=4)
+        asked.clear()
+        assert repeats(engine, "k") is wanted
+        assert any("GROUP BY" in query for query in asked) is (keys is not rising)
+        engine.close()
 
 
 @pytest.mark.parametrize("mutant", [multiplied, with_orphans, given_to_the_first])

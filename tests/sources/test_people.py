@@ -40,7 +40,7 @@ def table_of(seed, rows=300):
         None if v < 0.05 else float(rng.choice(odd)) if v < 0.15 else float(rng.normal(80, 120))
         for v in rng.random(rows)
     ]
-    y = [float(v) if abs(v) < 2 else 1e14 for v in rng.normal(0, 1, rows)]
+    y = [None if abs(v) < 0.1 else float(v) if abs(v) < 2 else math.copysign(1e14, v) for v in rng.normal(0, 1, rows)]
     g = [None if v < 0.04 else str(rng.choice([*GROUPS, "other"])) for v in rng.random(rows)]
     k = [None if v < 0.04 else float(rng.choice([0, 1, 2, 5, 1.5])) for v in rng.random(rows)]
     types = {"u": pa.int64(), "x": pa.float64(), "y": pa.float64(), "g": pa.string(), "k": pa.float64()}
@@ -77,6 +77,29 @@ def scaled(vector, limit, parts):
         return [parts * item for item in vector]
     share = below_limit(limit) * parts / float(size)
     return [int(math.copysign(max(round(abs(item) * share - 0.5), 0), item)) for item in vector]
+
+
+@pytest.mark.parametrize(
+    ("grid", "missing"),
+    [
+        (Grid(Fraction(1, 1 << 16), -(1 << 51), 1 << 51), 0),
+        (Grid(Fraction(1), -50, 1000), 7),
+        (Grid(Fraction(1, 10), -3, 3), -3),
+    ],
+)
+def test_steps_of_a_column_are_rounded_clamped_and_filled_as_by_the_grid(engines_of, grid, missing):
+    """At the ends, beyond them, at ties, and where there is no value."""
+    size = float(grid.step)
+    ends = [end * size for end in grid.ends]
+    near = [math.nextafter(end, toward) for end in ends for toward in (-math.inf, math.inf)]
+    numbers = [*ends, *near, -1e300, 1e300, 0.0, -0.0, 0.5 * size, 1.5 * size, -0.5 * size, size / 3, None]
+    table = pa.table({"y": pa.array(numbers, pa.float64())})
+    wanted = grid.quantise(np.array([math.nan if number is None else number for number in numbers]), missing)
+    for name, engine in engines_of(table).items():
+        selection = Selection(engine, Schema(table, {"y": COLUMNS["y"]}))
+        steps = selection.filled_steps(exp.column("y"), grid, missing * size)
+        found = [int(row[0]) for row in engine.rows(exp.select(steps).from_(engine.table()))]
+        assert sorted(found) == sorted(wanted.tolist()), name
 
 
 @pytest.mark.parametrize("column", [None, "x", "y"])

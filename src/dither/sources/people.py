@@ -300,12 +300,12 @@ class PeopleTotals:
 
     def _query(self) -> exp.Select:
         here, wanted = self._selection, {value: key for key, value in self._values.items()}
-        read = {value: here.value(name, missing) for value, (name, _, missing, _) in wanted.items()}
+        read = {value: here.value(name, None) for value, (name, _, _, _) in wanted.items()}
         rows = here.in_groups(here.owned(read, self._dropped).subquery("t"))
         group = [exp.alias_(exp.column(GROUP, table="g"), GROUP)] if here.by else []
         steps = [
-            exp.alias_(_above(here.steps(exp.column(value, table="t"), grid), lowest), f"w_{value}")
-            for value, (_, grid, _, lowest) in wanted.items()
+            exp.alias_(_above(here.filled_steps(exp.column(value, table="t"), grid, missing), lowest), f"w_{value}")
+            for value, (_, grid, missing, lowest) in wanted.items()
         ]
         flat = rows.select(exp.alias_(exp.column("u", table="t"), "u"), *group, *steps).subquery("flat")
         keys = [exp.column("u"), *([exp.column(GROUP)] if here.by else [])]

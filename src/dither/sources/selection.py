@@ -347,14 +347,36 @@ class Selection:
 
     def steps(self, value: exp.Expr, grid: Grid) -> exp.Expr:
         """A number that is not NULL, rounded to the grid and clamped as ``Grid.quantise`` does it, step by step."""
+        # Clamped before it is divided, which engines raise errors on; the ends themselves round to themselves.
+        return self._rounded(clamped(value, *_ends(grid)), grid)
+
+    def filled_steps(self, name: exp.Column, grid: Grid, missing: float | None) -> exp.Expr:
+        """The same of a column, with a number in the place of NULL: in one expression, which takes half the time."""
+        low, high = _ends(grid)
+        inside = exp.Between(this=name.copy(), low=low.copy(), high=high.copy())
+        filled = (
+            exp.case()
+            .when(inside, name.copy())
+            .when(exp.LT(this=name.copy(), expression=low), low.copy())
+            .when(exp.GT(this=name.copy(), expression=high), high.copy())
+        )
+        if missing is not None:
+            filled = filled.else_(clamped(double_literal(missing), low.copy(), high.copy()))
+        return self._rounded(exp.Paren(this=filled), grid)
+
+    def _rounded(self, inside: exp.Expr, grid: Grid) -> exp.Expr:
         low, high = grid.ends
         size = _size(grid)
-        # Clamped before it is divided, which engines raise errors on; the ends themselves round to themselves.
-        inside = clamped(value, double_literal(low * size), double_literal(high * size))
         steps = self.engine.nearest_multiple(inside, size)
         if max(abs(low), abs(high)) <= _MOST_EXACT_STEPS or is_power_of_two(size):  # (then quotients are exact)
             return steps
         return clamped(steps, literal(low), literal(high))
+
+
+def _ends(grid: Grid) -> tuple[exp.Expr, exp.Expr]:
+    """What numbers are clamped to, as doubles."""
+    low, high = (double_literal(raw_value(grid, end)) for end in grid.ends)
+    return low, high
 
 
 def _size(grid: Grid) -> float:

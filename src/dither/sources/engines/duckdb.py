@@ -96,6 +96,7 @@ class DuckDB(Engine):
 
     dialect = "duckdb"
     bytewise: str | None = "C"
+    has_running_windows = True
 
     @property
     def casts_text(self) -> bool:
@@ -420,19 +421,19 @@ class DuckDB(Engine):
         return exp.Anonymous(this="isnan", expressions=[number.copy()])
 
     def day_number(self, day: exp.Expr) -> exp.Expr:
-        # An infinite date is beyond all bounds, as an infinite number is.
-        first, last, epoch = (exp.cast(exp.Literal.string(item), "date") for item in (*CALENDAR, "1970-01-01"))
-        days = exp.Anonymous(
-            this="date_diff", expressions=[exp.Literal.string("day"), epoch, clamped(day, first, last)]
-        )
+        days = _days(clamped(day, *_calendar_ends()))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
 
     def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
         if stored_type == "text" and written is not None:
             return super().day(name, stored_type, written)
+        if stored_type == "date":  # comparisons take half the time, and a column may be named several times
+            raw, (first, last) = column(name), _calendar_ends()
+            beyond = exp.case().when(exp.LT(this=raw.copy(), expression=first), first.copy())
+            return _days(beyond.when(exp.GT(this=raw.copy(), expression=last), last.copy()).else_(raw))
         # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
-        raw: exp.Expr = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
-        return self.day_number(exp.TryCast(this=raw, to=exp.DataType.build("date")))
+        moment = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
+        return self.day_number(exp.TryCast(this=moment, to=exp.DataType.build("date")))
 
     def epoch_second(self, name: str) -> exp.Expr:
         raw = column(name)
@@ -500,6 +501,18 @@ class DuckDB(Engine):
     def close(self) -> None:
         if self._number == 0:
             self._connection.close()
+
+
+def _calendar_ends() -> tuple[exp.Expr, exp.Expr]:
+    """What dates are cut to: an infinite one is beyond all bounds, as an infinite number is."""
+    first, last = (exp.cast(exp.Literal.string(item), "date") for item in CALENDAR)
+    return first, last
+
+
+def _days(date: exp.Expr) -> exp.Expr:
+    """How many days a date within the calendar is after the first of 1970; NULL if missing."""
+    epoch = exp.cast(exp.Literal.string("1970-01-01"), "date")
+    return exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), epoch, date])
 
 
 def _only(file: Path) -> str:

@@ -76,6 +76,8 @@ class Engine(ABC):
     """Whether a column of reals can hold NaN, which is missing; False where NaN is stored as NULL."""
     has_grouping_sets: bool = True
     """Whether one statement can count by several columns, each by itself."""
+    has_running_windows: bool = False
+    """Whether what stands in the row before, in the order in which rows are read, takes little more than reading."""
     moderate: frozenset[str] = frozenset()
     """Columns of numbers that are 0 or between 1e-20 and 1e20 in size, by their stored type alone."""
     moments: frozenset[str] = frozenset()

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlglot import exp
-
 from dither.errors import InvalidArgument, InvalidText
 from dither.sources.engines.engine import Engine
-from dither.sources.engines.views import ViewEngine, key_of
+from dither.sources.engines.views import ViewEngine, repeats
 from dither.sources.lines import USUAL, TextLayout
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, ColumnType
@@ -141,13 +139,7 @@ def _check_public_keys(schema: Schema, engines: Mapping[str, Engine]) -> None:
     for name, table in schema.tables.items():
         if not table.public or table.key is None:
             continue
-        key = key_of(engines[name], table.key)
-        rows = exp.select(exp.alias_(key, "k")).from_(engines[name].table()).subquery("t")
-        several = exp.Sub(
-            this=exp.Count(this=exp.column("k")),
-            expression=exp.Count(this=exp.Distinct(expressions=[exp.column("k")])),
-        )
-        if engines[name].rows(exp.select(several).from_(rows))[0][0]:
+        if repeats(engines[name], table.key):
             raise InvalidArgument(
                 f"tables.{name}.key", table.key, "this key repeats in the public table: rows would be counted twice"
             )

@@ -288,7 +288,7 @@ class ViewEngine(Engine):
             if not declared.drops_nulls and (declared.nulls is not None or self._schema.version == 1):
                 missing = double_literal(declared.missing_value)
         if isinstance(declared, Measured) and not declared.is_bounded and self._is_moderate(name):
-            return exp.Coalesce(this=number, expressions=[missing])
+            return number if isinstance(missing, exp.Null) else exp.Coalesce(this=number, expressions=[missing])
         nearest = double_literal(float(NEAREST))
         return exp.Paren(
             this=exp.case()
@@ -436,12 +436,7 @@ class _RepeatedKeys:
         before = self._known.get(table)
         if before is not None and before[0] == state and (state is not None or self._is_fixed):
             return before[1]
-        keys = exp.select(exp.alias_(key_of(engine, key), "k")).from_(engine.table()).subquery("t")
-        known = exp.Not(this=exp.Is(this=exp.column("k"), expression=exp.Null()))
-        twice = exp.GT(this=exp.Count(this=exp.Star()), expression=literal(1))
-        repeated = exp.select("k").from_(keys).where(known).group_by("k").having(twice).limit(1).subquery("repeated")
-        number = engine.rows(exp.select(exp.Count(this=exp.Star())).from_(repeated))[0][0]
-        self._known[table] = (state, int(number) > 0)
+        self._known[table] = (state, repeats(engine, key))
         return self._known[table][1]
 
     @contextlib.contextmanager
@@ -592,6 +587,29 @@ def key_of(engine: Engine, name: str) -> exp.Expr:
     """A key or foreign key as joins compare it: a text byte by byte, or a whole number of 64 bits; NULL if missing."""
     stored = engine.stored_types()[name]
     return engine.text(name, stored) if stored == "text" else engine.whole_key(name)
+
+
+def repeats(engine: Engine, name: str) -> bool:
+    """Private, but of public tables: whether any key occurs twice; missing ones do not count.
+
+    Files mostly have their rows in the order of their keys.  If each key is above that of the row before, in whatever
+    order rows are read, then no two are equal, which takes no table of all keys.  Only the first row has none before
+    it: a second such row would mean that rows were not read in one order, and keys are then grouped.
+    """
+    key, previous = exp.column("k"), exp.column("p")
+    rows = exp.select(exp.alias_(key_of(engine, name), "k")).from_(engine.table()).subquery("t")
+    keys = exp.select(key).from_(rows).where(exp.Not(this=exp.Is(this=key.copy(), expression=exp.Null())))
+    number = exp.Count(this=exp.Star())
+    if engine.has_running_windows:
+        before = exp.Window(this=exp.Lag(this=key.copy()), over="OVER")
+        pairs = keys.select(exp.alias_(before, "p")).subquery("pairs")
+        rises = exp.case().when(exp.GT(this=key.copy(), expression=previous), literal(1)).else_(literal(0))
+        others = exp.select(number.copy()).from_(pairs).where(exp.EQ(this=rises, expression=literal(0)))  # (the first)
+        if int(engine.rows(others)[0][0]) <= 1:
+            return False
+    twice = exp.GT(this=number.copy(), expression=literal(1))
+    repeated = keys.group_by(key.copy()).having(twice).limit(1).subquery("repeated")
+    return int(engine.rows(exp.select(number).from_(repeated))[0][0]) > 0
 
 
 def _stored_type(declared: ColumnType) -> str:

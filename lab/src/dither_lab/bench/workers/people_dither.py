@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,7 @@ class PrivateStatementOptions(TypedDict):
     name: str
     statement: str
     epsilon: float
+    opens: NotRequired[bool]
 
 
 NATIONS = [
@@ -75,12 +76,17 @@ def _tables(folder: str) -> dict[str, dt.LinkedTable]:
 
 def statement(options: PrivateStatementOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float] | None]:
     """All cells of the groups that are there, group by group; None if one of them is refused."""
-    budget = dt.Budget(1e6)
-    schema = dt.Schema.linked(_tables(str(data["folder"])), person="customer", rows_per_unit="private", budget=budget)
-    session, groups = dt.open(schema), np.atleast_1d(data[f"{options['name']} groups"])
+    groups, budget = np.atleast_1d(data[f"{options['name']} groups"]), dt.Budget(1e6)
+
+    def opened() -> dt.Session:
+        tables = _tables(str(data["folder"]))
+        return dt.open(dt.Schema.linked(tables, person="customer", rows_per_unit="private", budget=budget))
+
+    session = opened()
 
     def work() -> list[float] | None:
-        answered = session.sql(options["statement"], epsilon=options["epsilon"], again=True)
+        asked = opened() if options.get("opens") else session
+        answered = asked.sql(options["statement"], epsilon=options["epsilon"], again=True)
         releases = [answered] if isinstance(answered, dt.Release) else list(answered)
         cells: dict[str, list[float]] = {str(group): [] for group in groups}
         for release in releases:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class PlainStatementOptions(TypedDict):
@@ -12,6 +12,7 @@ class PlainStatementOptions(TypedDict):
     name: str
     statement: str
     epsilon: float
+    opens: NotRequired[bool]
 
 
 class PlainStatementData(TypedDict):
@@ -24,11 +25,15 @@ def statement(options: PlainStatementOptions, data: PlainStatementData) -> Calla
     """The statement as it is."""
     import duckdb
 
-    connection = duckdb.connect()
-    for table in ("customer", "orders", "lineitem", "nation", "region"):
-        connection.read_parquet(f"{data['folder']}/{table}.parquet").create_view(table)
+    def opened() -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect()
+        for table in ("customer", "orders", "lineitem", "nation", "region"):
+            connection.read_parquet(f"{data['folder']}/{table}.parquet").create_view(table)
+        return connection
+
+    connection = opened()
 
     def work() -> None:
-        connection.sql(options["statement"]).fetchall()
+        (opened() if options.get("opens") else connection).sql(options["statement"]).fetchall()
 
     return work
