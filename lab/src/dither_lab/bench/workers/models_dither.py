@@ -99,6 +99,7 @@ def consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any
             epsilon=options["epsilon"],
             executor="trusted",
             confidence=None,
+            example=np.tile(np.arange(len(ITEMS)), (3, 1)),
         )
         return [ITEMS.index(part) for part in release.value]
 
