@@ -24,7 +24,7 @@ class TransactionLost(Exception):
     """The database ended a transaction by itself, and all that was changed in it is undone."""
 
 
-class Change:
+class WaitingChange:
     """One thread's change, and what became of it."""
 
     def __init__(self, purpose: Purpose, make: Callable[[Transaction], object]) -> None:
@@ -51,13 +51,13 @@ class SharedCommits:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[Change] = []
+        self._waiting: list[WaitingChange] = []
         self._is_led = False
         self._owner = os.getpid()
 
     def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
         """What ``make`` returned, once it is durable."""
-        change = Change(purpose, make)
+        change = WaitingChange(purpose, make)
         if self._owner != os.getpid():
             self._renew()  # who led in the parent of a fork is not here
         with self._lock:
@@ -70,8 +70,8 @@ class SharedCommits:
             self._lead(change)
         return cast("Made", change.outcome())  # (what its own function returned)
 
-    def _lead(self, first: Change) -> None:
-        others: list[Change] = []
+    def _lead(self, first: WaitingChange) -> None:
+        others: list[WaitingChange] = []
         try:
             self._make(first, others)
         except BaseException:
@@ -93,7 +93,7 @@ class SharedCommits:
             following.leads = True
             following.turn.set()
 
-    def _make(self, first: Change, others: list[Change]) -> None:
+    def _make(self, first: WaitingChange, others: list[WaitingChange]) -> None:
         """Make the first change, and those of all who wait by the time that nobody else writes."""
         again = False
         try:
@@ -117,7 +117,7 @@ class SharedCommits:
         for change in (first, *others):
             self._make_alone(change, change.purpose.again if again else change.purpose)
 
-    def _make_part(self, work: Transaction, change: Change) -> None:
+    def _make_part(self, work: Transaction, change: WaitingChange) -> None:
         try:
             with self._lane.part(work, change.purpose) as own:
                 change.made = change.make(own)
@@ -126,7 +126,7 @@ class SharedCommits:
         except Exception as error:  # noqa: BLE001  (raised in the thread whose change it is)
             change.error = error
 
-    def _make_alone(self, change: Change, purpose: Purpose) -> None:
+    def _make_alone(self, change: WaitingChange, purpose: Purpose) -> None:
         change.error = None
         try:
             with self._lane.transaction(purpose, self._begin) as work:
