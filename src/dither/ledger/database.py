@@ -258,8 +258,6 @@ class Database(ABC):
     """What {BIGINT} and {STRICT} stand for in statements that create tables."""
     changes_in_queries: ClassVar[bool] = False
     """Whether one statement can look, change several tables and answer: a charge is one journey then."""
-    shares_commits: bool = False
-    """Whether threads of a process share commits; servers of databases see to that themselves."""
     ledger_extras: ClassVar[tuple[str, ...]]
     """Statements that a new ledger needs in this database beyond its tables."""
 
@@ -292,6 +290,11 @@ class Database(ABC):
     @abstractmethod
     def begin_write(self) -> str:
         """Begins a transaction in which nobody else writes."""
+
+    @property
+    def shares_commits(self) -> bool:
+        """Whether threads of a process share commits; servers of databases see to that themselves."""
+        return False
 
     def has_tables(self, transaction: Transaction) -> bool:
         """True if the tables are there."""

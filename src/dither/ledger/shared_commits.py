@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from dither.ledger.database import Lane, Purpose, Transaction
@@ -27,19 +27,12 @@ class TransactionLost(Exception):
 class WaitingChange:
     """One thread's change, and what became of it."""
 
-    def __init__(self, purpose: Purpose, make: Callable[[Transaction], object]) -> None:
+    def __init__(self, purpose: Purpose, make: Callable[[Transaction], None]) -> None:
         self.purpose, self.make = purpose, make
         self.turn = threading.Event()
         """Set when it is made, or when its thread leads."""
         self.leads = False
-        self.made: object = None
         self.error: Exception | None = None
-
-    def outcome(self) -> object:
-        """What was made; the error, if nothing was."""
-        if self.error is not None:
-            raise self.error
-        return self.made
 
 
 class SharedCommits:
@@ -57,7 +50,12 @@ class SharedCommits:
 
     def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
         """What ``make`` returned, once it is durable."""
-        change = WaitingChange(purpose, make)
+        made: list[Made] = []
+
+        def kept(work: Transaction) -> None:
+            made[:] = [make(work)]
+
+        change = WaitingChange(purpose, kept)
         if self._owner != os.getpid():
             self._renew()  # who led in the parent of a fork is not here
         with self._lock:
@@ -68,7 +66,9 @@ class SharedCommits:
             change.turn.wait()
         if change.leads:
             self._lead(change)
-        return cast("Made", change.outcome())  # (what its own function returned)
+        if change.error is not None:
+            raise change.error
+        return made[0]
 
     def _lead(self, first: WaitingChange) -> None:
         others: list[WaitingChange] = []
@@ -102,7 +102,7 @@ class SharedCommits:
                     others += self._waiting[: MOST_TOGETHER - 1]
                     del self._waiting[: len(others)]
                 if not others:
-                    first.made = first.make(work)
+                    first.make(work)
                 for change in [first, *others] if others else []:
                     self._make_part(work, change)
         except TransactionLost:
@@ -120,7 +120,7 @@ class SharedCommits:
     def _make_part(self, work: Transaction, change: WaitingChange) -> None:
         try:
             with self._lane.part(work, change.purpose) as own:
-                change.made = change.make(own)
+                change.make(own)
         except TransactionLost:
             raise
         except Exception as error:  # noqa: BLE001  (raised in the thread whose change it is)
@@ -130,6 +130,6 @@ class SharedCommits:
         change.error = None
         try:
             with self._lane.transaction(purpose, self._begin) as work:
-                change.made = change.make(work)
+                change.make(work)
         except Exception as error:  # noqa: BLE001  (raised in the thread whose change it is)
             change.error = error

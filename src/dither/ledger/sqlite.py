@@ -32,7 +32,7 @@ class SqliteDatabase(Database):
     _opened = False
 
     @property
-    def shares_commits(self) -> bool:  # type: ignore[override]
+    def shares_commits(self) -> bool:
         """Where there is a disk to wait for."""
         return self.place is not None
 
