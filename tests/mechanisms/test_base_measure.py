@@ -16,6 +16,7 @@ import oracle
 from dither.mechanisms import base_measure as measure
 from dither.mechanisms.base_measure import Measure, RoundNumbers
 from dither.mechanisms.choice import prepare
+from dither.mechanisms.exponential import Shells
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.privacy import Loss
@@ -94,6 +95,18 @@ def test_grids_with_a_declared_step_have_no_round_numbers():
     """Whole numbers, and records whose unit is declared: every point alike."""
     for grid in (Grid.between((0, 600_000), step=1), Grid.between((0, 100), whole=True)):
         assert Measure.rounded(grid) == Measure.even(grid.ends)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.booleans(), st.integers(1, 8), st.data())
+def test_shells_are_weighed_alike_in_arrays_and_lists(x, one_sided, first, data):
+    """Weights of arrays of links are those of the same links in lists, under every sort of measure."""
+    statistic = RankedValue(data.draw(st.integers(1, len(x))), len(x), GRID)
+    chain = statistic.reachable_values(as_column(sorted(x), GRID))
+    last = data.draw(st.integers(first, 15))
+    for weights in (ROUND, Measure.even(GRID.ends), Measure.leaning(GRID.ends, Fraction(1), down=True)):
+        shells = Shells(chain, 0 if one_sided else 1, weights)
+        listed = replace(chain, values=lambda first, last: list(chain.values(first, last)))
+        assert shells.counts(first, last) == replace(shells, reachable_values=listed).counts(first, last)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])

@@ -11,6 +11,7 @@ import pytest
 from dither.mechanisms.half_width_draw import LEANS, HalfWidthDraw, around_answer, distances, leaning
 from dither.noise.discrete_exponential import draw_index
 from dither.procedures.floating import FloatingGrid
+from dither.sources.column import Column
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit.checks import Effort
@@ -201,3 +202,15 @@ def test_a_width_looks_at_no_more_links_than_a_few_times_all_of_them(epsilon):
         assert found.nested[-1] == GRID.ends
     assert all(abs(index) <= 3 * RECORDS for index in asked)
     assert not asked or epsilon > Fraction(1, 100)
+
+
+def test_candidates_of_large_numbers_cost_what_those_of_small_ones_do():
+    """Where ends need more than 60 bits they are no longer in arrays of 64: the same intervals and costs, moved."""
+    drawn, far = HalfWidthDraw(Fraction(1), MISS), 1 << 61
+    x = np.array([3, 40, 41, 90, 400, 700, 701, 702, 950], dtype=np.int64)
+    plain, moved = Grid(Fraction(1), 0, 1000), Grid(Fraction(1), far, far + 1000)
+    for rank in (1, 5, 9):
+        here = drawn.candidates(RankedValue(rank, len(x), plain), Column(x, plain), 60)
+        there = drawn.candidates(RankedValue(rank, len(x), moved), Column(x + far, moved), 60 + far)
+        assert there.nested == [(low + far, high + far) for low, high in here.nested]
+        assert there.costs.tolist() == here.costs.tolist()

@@ -245,3 +245,44 @@ def test_floats_leave_room_for_rungs_that_were_not_seen():
     for word in (0, 2**126, 2**127 + 2**126, 2**128 - 1):
         index = rungs._by_floats(sizes, 100, rate, rungs.LazyBits(128, OneTape(word)), complete=False)
         assert index is None or word < 2**127
+
+
+@pytest.mark.parametrize("lean", [1, 6, 10**9], ids=str)
+@pytest.mark.parametrize("rate", RATES[:3], ids=str)
+def test_floats_decide_only_what_is_sure_of_weighted_indices(rate, lean, monkeypatch):
+    """At and around every edge, and at random: the index of exact sums, from lists and arrays of costs.
+
+    Twin: weights that are off by 1e-6.
+    """
+    costs = [(7 * place) % 23 + 5 for place in range(30)]
+    weights = tuple((lean + 1) ** place * lean ** (29 - place) for place in range(30))
+    shares = cumulative(exponential_weights([cost - 5 for cost in costs], rate, weights))
+    near = {int(share * 2**128) + step * 2**e for share in shares for step in (-1, 1) for e in (70, 80, 90, 105)}
+    words = [*edge_words(shares), *(word for word in near if 0 <= word < 2**128)]
+    above = np.array(costs) - 5
+
+    def wrong():
+        mistakes = decided = 0
+        for word in words:
+            source = OneTape(word)
+            index = rungs._index_by_floats(above, rate, weights, rungs.LazyBits(128, source))
+            decided += index is not None
+            mistakes += index is not None and index != expected_index(shares, source.real(word))
+        return mistakes, decided
+
+    assert wrong()[0] == 0
+    assert wrong()[1] > 50
+    for word in words:
+        expected = expected_index(shares, OneTape(word).real(word))
+        assert draw_index(costs, rate, OneTape(word), weights=weights) == expected
+        assert draw_index(np.array(costs), rate, OneTape(word), weights=list(weights)) == expected
+    honest = rungs._decay
+    monkeypatch.setattr(rungs, "_decay", lambda rate, count: honest(rate, count) ** (1.0 - 1e-6))
+    assert wrong()[0]
+
+
+def test_weights_too_large_for_floats_are_left_to_whole_numbers():
+    """A weight of 2**2000 raises nothing, and takes nearly all of the chance."""
+    weights = (1 << 2000, *[1] * 20)
+    assert rungs._index_by_floats(np.zeros(21, dtype=np.int64), Fraction(1), weights, rungs.LazyBits(128)) is None
+    assert draw_index([0] * 21, Fraction(1), OneTape(2**128 - 2), weights=weights) == 0

@@ -6,6 +6,8 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dither.errors import NotProved
 from dither.mechanisms.inverse import Inverse
@@ -19,6 +21,7 @@ from dither.queries.vectors import Covariance, Histogram, MeanVector
 from dither.sensitivity.ladder import Ladder
 from dither.sources.column import Column, Shape
 from dither.sources.grid import Grid
+from dither.statistics import unknown_size
 from dither.statistics.order import rank_of
 from dither.statistics.smallest import SmallestTotal
 from dither.statistics.unknown_size import (
@@ -253,6 +256,13 @@ def test_reachable_ranks_of_large_selections():
     )
     huge = reachable_ranks(Fraction(10**17 + 1, 3 * 10**17), 2**40, 0, 3)
     assert huge[0] == rank_of(Fraction(10**17 + 1, 3 * 10**17), 2**40)
+
+
+@given(st.fractions(0, 1, max_denominator=40), st.integers(0, 400), st.integers(-60, 60), st.integers(0, 60))
+def test_reachable_ranks_are_those_of_fewer_records_moved(share, records, first, more):
+    """Computed once for the fewest records and moved, or for these records themselves: the same ranks."""
+    ranks = reachable_ranks(share, records, first, first + more)
+    assert ranks.tolist() == unknown_size._reachable_ranks(share, records, first, first + more).tolist()
 
 
 def law(prepared, x):

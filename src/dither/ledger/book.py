@@ -12,7 +12,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self
+from typing import Self, TypeAlias
 
 from dither.accounting import filters
 from dither.accounting.filters import DELTA_UNITS, FilterState
@@ -20,7 +20,7 @@ from dither.aliases import accepts_older
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
 from dither.ledger import accounts, chain
 from dither.ledger.accounts import AccountRow
-from dither.ledger.database import STORING, STORING_AGAIN, WRITING, WRITING_AGAIN, Database, Purpose, Transaction
+from dither.ledger.database import STORING, WRITING, Database, Purpose, Transaction
 from dither.ledger.database_schema import prepare
 from dither.ledger.entries import (
     DERIVED,
@@ -49,6 +49,8 @@ from dither.privacy import Budget, Loss, Relation
 
 _UNTOUCHED = "nothing was read, nothing was charged"
 _MOST_UNANSWERED = 10_000
+Spent: TypeAlias = list[tuple[AccountRow, FilterState]]
+"""The accounts that pay, each with its state behind a charge."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,7 +250,8 @@ class Ledger:
         quick, purpose = self._charged_at_once(name("dataset", dataset), analyst, request, asked, losses)
         if quick is not None:
             return quick
-        with self._database.transaction(purpose) as work:
+
+        def make(work: Transaction) -> Charge | tuple[Entry, AccountRow, AccountRow | None, Spent]:
             account = accounts.of_dataset(work, dataset)
             before = _before(work, dataset, analyst, request, _forms(asked, older), losses)
             if before is not None:
@@ -262,8 +265,13 @@ class Ledger:
             body: Body = {"question": json.loads(asked), "losses": units, "version": account.version, "rhos": rhos}
             key = question_key(asked, account.version)
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
-        self._remember(entry, account, own, spent)
-        return chain.charge_of(entry, None, fresh=True)
+            return entry, account, own, spent
+
+        made = self._database.commit(purpose, make)
+        if isinstance(made, Charge):
+            return made
+        self._remember(*made)
+        return chain.charge_of(made[0], None, fresh=True)
 
     def _charged_at_once(
         self, dataset: str, analyst: str, request: str, asked: str, losses: list[Loss]
@@ -291,14 +299,12 @@ class Ledger:
             written = self._database.writer.at_once(*charge_statement(known, row, spent))
             if not written:
                 self._known_head = None
-                return None, WRITING_AGAIN if written is None else WRITING
+                return None, WRITING.again if written is None else WRITING
             entry = chain.entry_of(row)
             self._remember(entry, account, own, spent)
         return chain.charge_of(entry, None, fresh=True), WRITING
 
-    def _remember(
-        self, entry: Entry, account: AccountRow, own: AccountRow | None, spent: list[tuple[AccountRow, FilterState]]
-    ) -> None:
+    def _remember(self, entry: Entry, account: AccountRow, own: AccountRow | None, spent: Spent) -> None:
         """What is known behind a charge of this process."""
         if not self._database.changes_in_queries:
             return
@@ -345,30 +351,37 @@ class Ledger:
         quick, purpose = self._stored_at_once(charge, kept, source)
         if quick is not None:
             return dict(quick.body["release"])
-        with self._database.transaction(purpose) as work:
+
+        def make(work: Transaction) -> Entry:
             paid = chain.one_entry(work, "number = ? AND kind = 'charge'", charge.number)
             if paid is None or (paid.dataset, paid.request) != (charge.dataset, charge.request_id):
                 raise InvalidArgument("charge", charge.number, "must be a charge of this ledger")
             stored = chain.release_of(work, charge.number)
-            if stored is None:
-                # With the time of its charge: how long the answer took may depend on the data.
-                stored = chain.append(
-                    work,
-                    "release",
-                    paid.dataset,
-                    _release_body(kept, source),
-                    analyst=paid.analyst,
-                    request=paid.request,
-                    key=paid.key,
-                    charge=paid.number,
-                    at=paid.at,
-                )
-        with self._database.writer.turn:
-            self._known_head = None if self._known_head is None else self._known_head.moved(stored)
+            if stored is not None:
+                return stored
+            # With the time of its charge: how long the answer took may depend on the data.
+            return chain.append(
+                work,
+                "release",
+                paid.dataset,
+                _release_body(kept, source),
+                analyst=paid.analyst,
+                request=paid.request,
+                key=paid.key,
+                charge=paid.number,
+                at=paid.at,
+            )
+
+        stored = self._database.commit(purpose, make)
+        if self._database.changes_in_queries:
+            with self._database.writer.turn:
+                self._known_head = None if self._known_head is None else self._known_head.moved(stored)
         return dict(stored.body["release"])
 
     def _stored_at_once(self, charge: Charge, kept: str, source: str | None) -> tuple[Entry | None, Purpose]:
         """The same in one statement, of a charge that this process made, if nobody else wrote."""
+        if not self._database.changes_in_queries:
+            return None, STORING
         with self._database.writer.turn:
             known, paid = self._known_head, self._unanswered.pop(charge.number, None)
             same = paid is not None and (paid.dataset, paid.request) == (charge.dataset, charge.request_id)
@@ -381,7 +394,7 @@ class Ledger:
             written = self._database.writer.at_once(*release_statement(known, row))
             if not written:
                 self._known_head = None
-                return None, STORING_AGAIN if written is None else STORING
+                return None, STORING.again if written is None else STORING
             entry = chain.entry_of(row)
             self._known_head = known.moved(entry)
         return entry, STORING
@@ -668,9 +681,7 @@ def _release_body(kept: str, source: str | None) -> Body:
     return {"release": json.loads(kept), **({} if source is None else {"source": source})}
 
 
-def _spent(
-    account: AccountRow, own: AccountRow | None, losses: list[Loss], dataset: str, analyst: str
-) -> list[tuple[AccountRow, FilterState]]:
+def _spent(account: AccountRow, own: AccountRow | None, losses: list[Loss], dataset: str, analyst: str) -> Spent:
     """The accounts that pay, each with its state behind a charge."""
     spent = [(account, _paid(account.state, losses, dataset))]
     return spent if own is None else [*spent, (own, _paid(own.state, losses, dataset, analyst))]

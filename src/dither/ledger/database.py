@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from dither.errors import DitherError, LedgerUnavailable
+from dither.ledger.shared_commits import Made, SharedCommits, TransactionLost
 
 UNTOUCHED = "nothing was read, nothing was charged"
 
@@ -27,22 +28,22 @@ class Purpose:
     at_commit: str
     writes: bool = True
 
+    @property
+    def again(self) -> Purpose:
+        """The same behind a write of which nobody knows whether it succeeded."""
+        return Purpose(self.at_commit, self.at_commit, self.writes)
+
 
 READING = Purpose(UNTOUCHED, UNTOUCHED, writes=False)
 WRITING = Purpose(
     UNTOUCHED,
     "it is not known whether this was written: ask again with the same request id, which pays at most once",
 )
-WRITING_AGAIN = Purpose(WRITING.at_commit, WRITING.at_commit)
-"""Behind a write of which nobody knows whether it succeeded."""
 STORING = Purpose(
     "the charge stands and the release is not stored: ask again with the same request id, which pays nothing more",
     "the charge stands, and it is not known whether the release is stored: ask again with the same request id, "
     "which pays nothing more",
 )
-
-
-STORING_AGAIN = Purpose(STORING.at_commit, STORING.at_commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,27 @@ class Lane:
                 self._roll_back()
                 raise
 
+    @contextmanager
+    def part(self, whole: Transaction, purpose: Purpose) -> Iterator[Transaction]:
+        """Changes within a transaction, in its turn, that are taken back by themselves where something fails."""
+        part = Transaction(self._database, whole.connection, purpose)
+        self._run(whole.connection, "SAVEPOINT part")
+        try:
+            yield part
+            part.send()
+        except BaseException:
+            self._run(whole.connection, "ROLLBACK TO part", "RELEASE part")
+            raise
+        self._run(whole.connection, "RELEASE part")
+
+    def _run(self, connection: Connection, *statements: str) -> None:
+        """Statements about parts of a transaction: where they fail, the whole of it is given up."""
+        try:
+            for statement in statements:
+                connection.execute(statement)
+        except self._database.driver_errors():
+            raise TransactionLost from None
+
     def at_once(self, statement: str, values: Sequence[Value]) -> bool | None:
         """Whether one statement, a transaction of its own, found rows to change; None if nobody knows."""
         with self.turn:
@@ -245,6 +267,7 @@ class Database(ABC):
         self.place, self.wait, self.contents, self.read_only = place, wait, contents, read_only
         self.check()
         self.writer = Lane(self, writes=True)
+        self._commits = SharedCommits(self.writer, self.begin_write) if self.shares_commits else None
         self.reader = self.writer if place is None else Lane(self, writes=False)
 
     @abstractmethod
@@ -267,6 +290,11 @@ class Database(ABC):
     @abstractmethod
     def begin_write(self) -> str:
         """Begins a transaction in which nobody else writes."""
+
+    @property
+    def shares_commits(self) -> bool:
+        """Whether threads of a process share commits; servers of databases see to that themselves."""
+        return False
 
     def has_tables(self, transaction: Transaction) -> bool:
         """True if the tables are there."""
@@ -309,6 +337,16 @@ class Database(ABC):
         begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         with lane.transaction(purpose, begin) as transaction:
             yield transaction
+
+    def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
+        """What a change returned, once it is durable; to make it twice must be to make it once.
+
+        Where the database waits for the disk by itself, the changes of threads that wait for each other share a commit.
+        """
+        if self._commits is not None and not self.read_only:
+            return self._commits.commit(purpose, make)
+        with self.transaction(purpose) as work:
+            return make(work)
 
     def carry_over(self, connection: Connection) -> None:  # noqa: B027  (most databases do this themselves)
         """Move what was just committed to where the data rest, where the database does not do so itself."""

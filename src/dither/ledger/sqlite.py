@@ -31,6 +31,11 @@ class SqliteDatabase(Database):
     place: Path | None
     _opened = False
 
+    @property
+    def shares_commits(self) -> bool:
+        """Where there is a disk to wait for."""
+        return self.place is not None
+
     def check(self) -> None:
         """STRICT tables are needed."""
         if sqlite3.sqlite_version_info < _OLDEST:

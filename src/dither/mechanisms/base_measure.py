@@ -54,14 +54,24 @@ class RoundNumbers:
         before = -((1 - 2 * point) * under // over) - self.first
         return 0 if before < 0 else min(before, self.count)
 
+    def is_small(self, farthest: int) -> bool:
+        """Whether the products for points up to this distance from 0 fit into 64 bits."""
+        over, under = self.ratio
+        return max(over, (2 * farthest + 1) * under) < _SMALL
+
     def before_each(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same for each of these points."""
-        over, under = self.ratio
-        farthest = 2 * int(np.abs(points).max(initial=0)) + 1
-        if max(over, farthest * under) >= _SMALL:
+        if not self.is_small(int(np.abs(points).max(initial=0))):
             return np.array([self.before(point) for point in points.tolist()], dtype=np.int64)
-        before = -((1 - 2 * points) * under // over) - self.first
-        return np.minimum(np.maximum(before, 0), self.count)
+        return self.before_halves(1 - 2 * points)
+
+    def before_halves(self, halves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for points p given as 1 - 2 p, whose products are small."""
+        over, under = self.ratio
+        before = (halves if under == 1 else halves * under) // over
+        np.subtract(-self.first, before, out=before)
+        np.maximum(before, 0, out=before)
+        return np.minimum(before, self.count, out=before)
 
     def point(self, index: int) -> int:
         """The grid point of one of them, by its number from 0 on."""
@@ -128,20 +138,41 @@ class Measure:
         """The weight of all points before this one."""
         return self._plain_below(point) + sum([item.before(point) * item.weight for item in self.round_numbers])
 
+    @functools.cached_property
+    def is_small(self) -> bool:
+        """Whether weights of points within the edges, and what they are computed from, fit into 64 bits: public."""
+        farthest = max(abs(self.edges[0]), abs(self.edges[-1]))
+        return max(self.total, farthest) < _SMALL and all(item.is_small(farthest) for item in self.round_numbers)
+
+    def below_array(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The weight of all points before each of these, which are within the edges, where weights are small."""
+        if len(self.weights) == 1:
+            below = points - self.edges[0]
+            if self.weights[0] != 1:
+                below *= self.weights[0]
+        else:
+            edges, weights, cumulated = self._arrays
+            segments = np.minimum(np.searchsorted(edges, points, side="right") - 1, len(weights) - 1)
+            below = cumulated[segments] + (points - edges[segments]) * weights[segments]
+        if self.round_numbers:
+            halves = 1 - 2 * points
+            for item in self.round_numbers:
+                before = item.before_halves(halves)
+                below += np.multiply(before, item.weight, out=before)
+        return below
+
+    @functools.cached_property
+    def _arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        edges, weights, cumulated = (
+            np.array(numbers, dtype=np.int64) for numbers in (self.edges, self.weights, self._cumulated)
+        )
+        return edges, weights, cumulated
+
     def below_each(self, points: Sequence[int]) -> list[int]:
         """The weight of all points before each of these."""
-        if len(self.weights) > 1:
+        if not self.is_small:
             return [self.below(point) for point in points]
-        first, weight = self.edges[0], self.weights[0]
-        if not self.round_numbers:
-            return [(point - first) * weight for point in points]
-        if max(self.total, abs(self.edges[0]), abs(self.edges[-1])) >= _SMALL:
-            return [self.below(point) for point in points]
-        places = np.fromiter(points, dtype=np.int64, count=len(points))
-        below = (places - first) * weight
-        for item in self.round_numbers:
-            below += item.before_each(places) * item.weight
-        result: list[int] = below.tolist()
+        result: list[int] = self.below_array(np.fromiter(points, dtype=np.int64, count=len(points))).tolist()
         return result
 
     def within(self, first: int, after: int, place: int) -> int:

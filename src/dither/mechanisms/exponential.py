@@ -22,6 +22,7 @@ from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
 from dither.noise.discrete_exponential import draw_cost, window
 from dither.privacy import Loss
 from dither.sensitivity.global_sensitivity import Data
+from dither.sensitivity.padded_links import LinkArray
 from dither.sensitivity.reachable import ReachableValues
 from dither.statistics.order import COARSE_POINTS
 from dither.statistics.statistic import Statistic
@@ -52,23 +53,40 @@ class Shells:
 
     def counts(self, first: int, last: int) -> list[int]:
         """The weights of costs first..last (from 1)."""
+        sizes = self.sizes(first, last)
+        return sizes if isinstance(sizes, list) else sizes.tolist()
+
+    def sizes(self, first: int, last: int) -> list[int] | NDArray[np.int64]:
+        """The same, as an array where links and weights fit into one."""
         inner, outer = max(first - self.offset, 1), last - self.offset
-        sizes: list[int] = []
-        if outer >= inner:
-            above = self.measure.below_each([link + 1 for link in self.reachable_values.values(inner - 1, outer)])
-            under = self.measure.below_each(self.reachable_values.values(-outer, 1 - inner))
-            sizes = [
-                far - near + low - lower
-                for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(under))), strict=True)
-            ]
-        if first == 1:
-            if sizes:
-                own = above[0] - under[-1]
-            else:
-                centre = self.reachable_values.values(0, 0)[0]
-                own = self.measure.below(centre + 1) - self.measure.below(centre)
-            sizes = [own, *sizes] if self.offset else [sizes[0] + own, *sizes[1:]]
-        return sizes
+        if outer < inner:
+            return [self._own()] if first == 1 else []
+        up, down = self.reachable_values.values(inner - 1, outer), self.reachable_values.values(-outer, 1 - inner)
+        if isinstance(up, LinkArray) and isinstance(down, LinkArray) and self.measure.is_small:
+            below = self.measure.below_array(np.concatenate([down.array, up.array + 1]))
+            rising = np.diff(below)
+            sizes = rising[outer - inner + 2 :] + rising[outer - inner :: -1]
+            if first > 1:
+                return sizes
+            own = rising[outer - inner + 1]
+            if self.offset:
+                return np.concatenate([[own], sizes])
+            sizes[0] += own
+            return sizes
+        above, under = self.measure.below_each([link + 1 for link in up]), self.measure.below_each(down)
+        listed = [
+            far - near + low - lower
+            for (near, far), (lower, low) in zip(pairwise(above), reversed(list(pairwise(under))), strict=True)
+        ]
+        if first > 1:
+            return listed
+        centre = above[0] - under[-1]
+        return [centre, *listed] if self.offset else [listed[0] + centre, *listed[1:]]
+
+    def _own(self) -> int:
+        """The weight of the value itself."""
+        centre = self.reachable_values.values(0, 0)[0]
+        return self.measure.below(centre + 1) - self.measure.below(centre)
 
     def point(self, cost: int, index: int) -> int:
         """The point of a cost that holds a place in its weight."""
@@ -109,9 +127,16 @@ class DrawnByChanges(Prepared[Data]):
         return steps if self.interval is None else max(steps, self.interval.ranks(self.statistic) // 2)
 
     @functools.cached_property
+    def changes(self) -> int:
+        """How many changes a draw, and that of its interval, look at: public."""
+        changes = window(self.total_weight, self.rate)
+        return changes if self.interval is None else max(changes, self.interval.ranks(self.statistic))
+
+    @property
     def reach(self) -> int:
-        ranks = window(self.total_weight, self.rate)
-        return ranks if self.interval is None else max(ranks, self.interval.ranks(self.statistic))
+        if self.interval is not None and self.interval.sampling is not None:
+            return self.changes  # (chains of a population go from rank to rank)
+        return chain_of(self.statistic).ranks_within(self.changes)
 
     def with_interval(self, data: Data, answer: int, reachable: ReachableValues) -> Outcome:
         """The answer, with its interval where one is wanted."""
@@ -180,8 +205,8 @@ class ExponentialDraw(DrawnByChanges[Data]):
     def run(self, data: Data) -> Outcome:
         shells = self.shells(data)
         if not chain_of(self.statistic).linear_time_reachable_values:
-            shells = replace(shells, reachable_values=shells.reachable_values.remembered(self.reach))
-        answer = shells.point(*draw_cost(shells.counts, self.measure.total, shells.shell_count, self.rate))
+            shells = replace(shells, reachable_values=shells.reachable_values.remembered(self.changes))
+        answer = shells.point(*draw_cost(shells.sizes, self.measure.total, shells.shell_count, self.rate))
         return self.with_interval(data, answer, shells.reachable_values)
 
     def error_laws(self, records: Data) -> list[ErrorLaw]:

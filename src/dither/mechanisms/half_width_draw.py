@@ -5,18 +5,20 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from typing import cast, overload
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.padded_links import FEW_LINKS
+from dither.sensitivity.padded_links import LinkArray
 from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.statistics.statistic import Statistic
 
@@ -32,6 +34,9 @@ SAMPLING_PARTS = tuple(1 - Fraction(1, 2**k) for k in range(1, 8))
 """The part of what an interval for the population may miss that is the sample's, of which the best is taken."""
 
 Interval = tuple[int, int]
+Whole: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
+"""Whole numbers, or those of Python where they need more than 64 bits."""
+_SMALL = 1 << 60
 
 
 def chain_of(statistic: Statistic[Data]) -> HasReachableValues[Data]:
@@ -138,12 +143,12 @@ class HalfWidthDraw:
         self, statistic: Statistic[Data], data: Data, answer: int, reachable: ReachableValues | None = None
     ) -> Candidates:
         """The candidates around an answer."""
-        nested = around_answer(answer, statistic.answers.ends)
+        lower, upper = _around(answer, statistic.answers.ends)
         if self.sampling is not None:
-            return self.weighed(nested, *population_chains_of(statistic).population_chains(data, self.sampling))
-        if reachable is None:
-            reachable = chain_of(statistic).reachable_values(data)
-        return self.weighed(nested, reachable, reachable)
+            below, above = population_chains_of(statistic).population_chains(data, self.sampling)
+        else:
+            below = above = chain_of(statistic).reachable_values(data) if reachable is None else reachable
+        return self._weighed(lower, upper, below, above)
 
     def weighed(self, nested: Sequence[Interval], below: ReachableValues, above: ReachableValues) -> Candidates:
         """Nested candidates, the last of them the whole range; their ends keep within chains of their own.
@@ -151,18 +156,40 @@ class HalfWidthDraw:
         Where so few changes take the value to a bound that no margin would do, the interval ends at that bound; the
         number of changes is public.
         """
-        lean, (low, high) = self.lean(len(nested), above.top, -below.bottom), nested[-1]
-        target = self.target(len(nested), lean)
+        return self._weighed(*_ends_of(nested), below, above)
+
+    def _weighed(self, lower: Whole, upper: Whole, below: ReachableValues, above: ReachableValues) -> Candidates:
+        """The same for candidates by their ends."""
+        lean, target = self._leans(len(lower), above.top, -below.bottom)
         if target >= above.top:
-            nested = [(lower, high) for lower, _ in nested]
+            upper = np.full_like(upper, upper[-1])
         if target >= -below.bottom:
-            nested = [(low, upper) for _, upper in nested]
-        nested = [item for item, after in pairwise([*nested, None]) if item is not None and item != after]
-        if len(nested) == 1:
+            lower = np.full_like(lower, lower[-1])
+        differ = (lower[1:] != lower[:-1]) | (upper[1:] != upper[:-1])
+        if not differ.all():
+            kept = np.append(differ, True)
+            lower, upper = lower[kept], upper[kept]
+        if len(lower) == 1:
             # The whole range: nothing is at stake, and a margin beyond all links would ask for more than there are.
-            return Candidates(nested, (1,), [0])
-        costs = self.costs([(item,) for item in nested], [(below, above)], target, lean)
-        return Candidates(nested, leaning(len(nested), lean), costs)
+            return Candidates(lower, upper, (1,), np.zeros(1, dtype=np.int64))
+        costs = self._costs([(lower, upper)], [(below, above)], target, lean)
+        return Candidates(lower, upper, leaning(len(lower), lean), costs)
+
+    def _leans(self, count: int, above: int, below: int) -> tuple[int, int]:
+        """The public m of so many candidates and the margin to aim at, computed once."""
+        key = count, above, below
+        if key not in self._known:
+            lean = self.lean(count, above, below)
+            self._known[key] = lean, self.target(count, lean)
+        return self._known[key]
+
+    @functools.cached_property
+    def _known(self) -> dict[tuple[int, int, int], tuple[int, int]]:
+        return {}
+
+    @functools.cached_property
+    def _known_looks(self) -> dict[tuple[int, int], int]:
+        return {}
 
     def costs(
         self,
@@ -176,21 +203,37 @@ class HalfWidthDraw:
         The margin of a box is the least of its intervals', which moves by at most 1 as each of them does.  Costs beyond
         a public reach are cut there: still 1-Lipschitz, and only a window of the chains is needed.
         """
+        boxes = [_ends_of([box[place] for box in nested]) for place in range(len(chains))]
+        result: list[int] = self._costs(boxes, chains, target, lean).tolist()
+        return result
+
+    def _costs(
+        self,
+        boxes: Sequence[tuple[Whole, Whole]],
+        chains: Sequence[tuple[ReachableValues, ReachableValues]],
+        target: int,
+        lean: int,
+    ) -> NDArray[np.int64]:
+        """The same by the ends of intervals, chain by chain."""
+        count = len(boxes[0][0])
         farthest = max(max(reachable.top, -reachable.bottom) for pair in chains for reachable in pair)
-        reach = min(self._looked(len(nested), lean), target + farthest)
+        reach = min(self._looked(count, lean), target + farthest)
         first, last = target - reach, target + reach
-        margins = [last] * len(nested)
-        for place, (below, above) in enumerate(chains):
-            upper = _changes_within(above, first, last, [box[place][1] for box in nested])
-            lower = _changes_within(_mirrored(below), first, last, [-box[place][0] for box in nested])
-            margins = list(map(min, margins, upper, lower))
-        costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
-        return [min(cost, reach) for cost in costs]
+        margins = np.full(count, last, dtype=np.int64)
+        for (lower, upper), (below, above) in zip(boxes, chains, strict=True):
+            np.minimum(margins, _changes_below(above, first, last, upper), out=margins)
+            np.minimum(margins, _changes_above(below, first, last, lower), out=margins)
+        costs = target - margins
+        np.maximum(costs[1:], margins[:-1] + (1 - target), out=costs[1:])
+        return np.clip(costs, 0, reach, out=costs)
 
     def _looked(self, count: int, lean: int) -> int:
         """Where costs are cut: beyond the target, where all that weighs less does not matter."""
-        weights = leaning(count, lean)
-        return self.target(count, lean) + window(sum(weights) // weights[0] + 1, self.rate)
+        if (count, lean) not in self._known_looks:
+            weights = leaning(count, lean)
+            beyond = window(sum(weights) // weights[0] + 1, self.rate)
+            self._known_looks[count, lean] = self.target(count, lean) + beyond
+        return self._known_looks[count, lean]
 
     def typical_half_width(self, statistic: Statistic[Data], data: Data) -> float:
         """Half of the expected length of an interval around the true value; in floats, for quotes."""
@@ -200,64 +243,61 @@ class HalfWidthDraw:
         return math.fsum(chance * length for chance, length in zip(result.chances(self.rate), lengths, strict=True)) / 2
 
 
-class _Mirrored(Sequence[int]):
-    """Private: the negatives of links from the last to the first, none of them made before it is looked at."""
-
-    def __init__(self, links: Sequence[int]) -> None:
-        self._links = links
-
-    def __len__(self) -> int:
-        return len(self._links)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[int]: ...
-    def __getitem__(self, place: int | slice) -> int | list[int]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        return -self._links[-1 - place]
-
-
-def _mirrored(reachable: ReachableValues) -> ReachableValues:
-    """The chain of the negative value."""
-
-    def values(first: int, last: int) -> Sequence[int]:
-        links = reachable.values(-last, -first)
-        return [-link for link in reversed(links)] if len(links) <= FEW_LINKS else _Mirrored(links)
-
-    return ReachableValues(values, -reachable.top, -reachable.bottom)
-
-
-def _changes_within(reachable: ReachableValues, first: int, last: int, ends: Sequence[int]) -> list[int]:
-    """Of each end the most changes, of first to last, whose reach is at most it; less than the first if there are none.
+def _changes_below(reachable: ReachableValues, first: int, last: int, ends: Whole) -> NDArray[np.int64]:
+    """Of each end the most changes, of first to last, that raise no value above it; less than the first if there are
+    none.
 
     Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
     """
     start, stop = max(first, reachable.bottom), min(last, reachable.top)
-    links = reachable.values(start, stop)
-    most = [start - 1 + bisect_right(links, end) for end in ends]
-    return most if stop == last else [last if result == stop else result for result in most]
+    return _most(_places(reachable.values(start, stop), ends, bisect_right), start, stop, last)
+
+
+def _changes_above(reachable: ReachableValues, first: int, last: int, ends: Whole) -> NDArray[np.int64]:
+    """The same for changes that lower no value below it."""
+    start, stop = max(first, -reachable.top), min(last, -reachable.bottom)
+    links = reachable.values(-stop, -start)
+    return _most(len(links) - _places(links, ends, bisect_left), start, stop, last)
+
+
+def _most(within: NDArray[np.int64], start: int, stop: int, last: int) -> NDArray[np.int64]:
+    """The most changes by how many of start .. stop keep within an end; those behind the chain's own end all do."""
+    most = within + (start - 1)
+    return most if stop == last else np.where(most == stop, last, most)
+
+
+def _places(links: Sequence[int], ends: Whole, bisect: Callable[[Sequence[int], int], int]) -> NDArray[np.int64]:
+    """How many links lie before each end, or are no greater (``bisect_right``); of very many few are looked at."""
+    if isinstance(links, LinkArray) and ends.dtype == np.int64:
+        return np.searchsorted(links.array, ends, side="right" if bisect is bisect_right else "left")
+    return np.array([bisect(links, end) for end in ends.tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Intervals that may be drawn."""
 
-    nested: Sequence[Interval]
-    """The narrowest first: public once the answer is."""
-    weights: Sequence[int]
+    lower: Whole
+    upper: Whole
+    """Their ends, the narrowest first: public once the answer is."""
+    weights: tuple[int, ...]
     """Public."""
-    costs: Sequence[int]
+    costs: NDArray[np.int64]
     """Private."""
+
+    @property
+    def nested(self) -> list[Interval]:
+        """Both ends of each."""
+        return list(zip(self.lower.tolist(), self.upper.tolist(), strict=True))
 
     def draw(self, rate: Fraction) -> Interval:
         """One of them, exactly."""
-        return self.nested[draw_index(self.costs, rate, weights=self.weights)]
+        index = draw_index(self.costs, rate, weights=self.weights)
+        return int(self.lower[index]), int(self.upper[index])
 
     def chances(self, rate: Fraction) -> list[float]:
         """How likely each of them is, in floats: private."""
-        each = zip(self.weights, self.costs, strict=True)
+        each = zip(self.weights, self.costs.tolist(), strict=True)
         logs = [math.log(weight) - float(rate) * cost for weight, cost in each]
         relative = [math.exp(log - max(logs)) for log in logs]
         return [path / math.fsum(relative) for path in relative]
@@ -265,8 +305,27 @@ class Candidates:
 
 def around_answer(answer: int, ends: Interval) -> list[Interval]:
     """Intervals at growing distances on both sides of an answer, cut at the ends of the range: public once it is."""
+    lower, upper = _around(answer, ends)
+    return list(zip(lower.tolist(), upper.tolist(), strict=True))
+
+
+def _around(answer: int, ends: Interval) -> tuple[Whole, Whole]:
+    """The same by their lower and upper ends."""
     low, high = ends
-    return [(max(answer - away, low), min(answer + away, high)) for away in distances(max(answer - low, high - answer))]
+    away = _whole(distances(max(answer - low, high - answer)), [answer, low, high])
+    return np.maximum(answer - away, low), np.minimum(answer + away, high)
+
+
+def _ends_of(nested: Sequence[Interval]) -> tuple[Whole, Whole]:
+    """The lower and the upper ends of intervals."""
+    lower, upper = zip(*nested, strict=True)
+    return _whole(lower), _whole(upper)
+
+
+def _whole(numbers: Sequence[int], others: Sequence[int] = ()) -> Whole:
+    """Whole numbers as an array: of 64 bits, where sums and differences with the others fit too."""
+    small = all(abs(number) < _SMALL for number in (numbers[0], numbers[-1], *others))
+    return np.array(numbers, dtype=np.int64 if small else object)
 
 
 @functools.lru_cache(maxsize=1024)

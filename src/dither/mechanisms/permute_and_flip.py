@@ -145,7 +145,7 @@ class _Draw(DrawnByChanges[Data]):
 
     def run(self, data: Data) -> Outcome:
         low, reachable = self.statistic.answers.ends[0], chain_of(self.statistic).reachable_values(data)
-        reachable = reachable.remembered(self.reach)
+        reachable = reachable.remembered(self.changes)
         admits = self.admission(data, reachable)
         place = first_admitted(self.total_weight, lambda place, above: admits(low + place, above), self.rate)
         return self.with_interval(data, low + place, reachable)
@@ -176,7 +176,7 @@ class FlippedDraw(_Draw[Data]):
     def costs(self, data: Data) -> Floats:
         reachable = chain_of(self.statistic).reachable_values(data)
         low, high = self.statistic.answers.ends
-        reach, points = min(self.reach, max(reachable.top, -reachable.bottom)), np.arange(low, high + 1)
+        reach, points = min(self.changes, max(reachable.top, -reachable.bottom)), np.arange(low, high + 1)
         up, down = links(reachable, reach, 1), links(reachable, reach, -1)
         steps = np.where(points >= up[0], np.searchsorted(up, points), np.searchsorted(-down, -points))
         return steps.astype(np.float64)

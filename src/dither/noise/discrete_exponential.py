@@ -20,6 +20,7 @@ from itertools import accumulate
 from operator import mul
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.kernels.elementary import Floats, exp
 from dither.noise.entropy import LazyBits, Source, system, uniform_integer
@@ -30,8 +31,11 @@ _MOST_DIGITS = 1 << 14
 _MOST_EXPONENT = 512.0
 """Within it exponentials of floats have a proved error: see ``kernels.elementary``."""
 _MOST_POINT_BITS = 200
+_MOST_WEIGHT_BITS = 900
 _LISTED = 1 << 14
 """Tables of powers up to this length are kept."""
+_FEW = 8
+"""Draws from fewer weights are as quick without floats."""
 _FIRST_REACH, _WIDER = 1 << 10, 4
 """How many rungs are looked at first, and how many times as many next, up to the window that surely decides."""
 _CERTAINTY = 40
@@ -55,7 +59,11 @@ def window(points: int, rate: Fraction) -> int:
 
 
 def draw_cost(
-    counts: Callable[[int, int], Sequence[int]], points: int, costs: int, rate: Fraction, source: Source = system
+    counts: Callable[[int, int], Sequence[int] | NDArray[np.int64]],
+    points: int,
+    costs: int,
+    rate: Fraction,
+    source: Source = system,
 ) -> tuple[int, int]:
     """A rung t >= 1 with ``counts(t, t)[0]`` points, weight ``e^{-rate t}`` each, and a uniform index in it.
 
@@ -70,7 +78,8 @@ def draw_cost(
         if digits == _DIGITS:
             quick = _by_floats(sizes, points, rate, bits, complete=reach == costs)
             if quick is not None:
-                return quick + 1, uniform_integer(sizes[quick], source)
+                return quick + 1, uniform_integer(int(sizes[quick]), source)
+        sizes = _listed_sizes(sizes)
         under, over = powers(rate, reach + 1, digits)
         # Rungs beyond the window hold the remaining points, each lighter than the last weight seen.
         beyond = (points - sum(sizes)) * over[reach] if reach < costs else 0
@@ -86,24 +95,65 @@ def draw_cost(
         bits.extend()
 
 
-def _by_floats(sizes: Sequence[int], points: int, rate: Fraction, bits: LazyBits, *, complete: bool) -> int | None:
-    """The rung that surely holds the tape's real, where floats can tell; ``complete``: no points are in other rungs.
+def _listed_sizes(sizes: Sequence[int] | NDArray[np.int64]) -> Sequence[int]:
+    """Whole numbers of Python: products of an array's entries would have 64 bits."""
+    return sizes.tolist() if isinstance(sizes, np.ndarray) else sizes
 
-    With ``d`` as below every sum is within a relative ``d`` of the exact one (docs/proofs/sampling.md, "Floats first").
-    """
+
+def _by_floats(
+    sizes: Sequence[int] | NDArray[np.int64], points: int, rate: Fraction, bits: LazyBits, *, complete: bool
+) -> int | None:
+    """The rung that surely holds the tape's real, where floats can tell; ``complete``: no points are in other rungs."""
     reach = len(sizes)
     if float(rate) * (reach + 1) > _MOST_EXPONENT or points.bit_length() > _MOST_POINT_BITS:
         return None
-    masses = np.array(sizes, dtype=np.float64)
     weights = _decay(rate, reach + 1)
+    masses = np.array(sizes, dtype=np.float64)
     masses *= weights[:reach]
-    ends = np.cumsum(masses)
-    unseen = 0.0 if complete else float(points - sum(sizes)) * float(weights[reach])
+    unseen = 0.0
+    if not complete:
+        # Arrays hold fewer than 2**62 points together.
+        seen = int(sizes.sum()) if isinstance(sizes, np.ndarray) else sum(sizes)
+        unseen = float(points - seen) * float(weights[reach])
+    return _surely(masses, unseen, bits)
+
+
+def _index_by_floats(
+    costs: NDArray[np.int64], rate: Fraction, weights: tuple[int, ...] | None, bits: LazyBits
+) -> int | None:
+    """The index that surely holds the tape's real, where floats can tell; the least cost is 0."""
+    count = int(costs.max()) + 1
+    if count > _LISTED or float(rate) * count > _MOST_EXPONENT:
+        return None
+    masses = _decay(rate, count)[costs]
+    if weights is not None:
+        each = _as_floats(weights)
+        if each is None:
+            return None
+        masses = masses * each
+    return _surely(masses, 0.0, bits)
+
+
+@functools.lru_cache(maxsize=256)
+def _as_floats(weights: tuple[int, ...]) -> Floats | None:
+    """Public weights; None where they are too far apart for floats."""
+    if max(weights).bit_length() > _MOST_WEIGHT_BITS:
+        return None
+    return np.array([float(weight) for weight in weights])
+
+
+def _surely(masses: Floats, unseen: float, bits: LazyBits) -> int | None:
+    """The place that surely holds the tape's real, where floats can tell.
+
+    With ``d`` as below every sum is within a relative ``d`` of the exact one (docs/proofs/sampling.md, "Floats first").
+    """
+    ends, reach = np.cumsum(masses), len(masses)
     d = (reach + 8) * 2.0**-52 + 2.0**-41
     word = bits.word(0) >> (bits.bits - 50)
-    lowest = word * 2.0**-50 * float(ends[-1]) * (1.0 - 2.0 * d)
-    highest = (word + 1) * 2.0**-50 * (float(ends[-1]) + unseen) * (1.0 + 2.0 * d)
-    index = int(np.searchsorted(ends, highest * (1.0 + 2.0 * d)))
+    whole = float(ends[-1])
+    lowest = word * 2.0**-50 * whole * (1.0 - 2.0 * d)
+    highest = (word + 1) * 2.0**-50 * (whole + unseen) * (1.0 + 2.0 * d)
+    index = int(ends.searchsorted(highest * (1.0 + 2.0 * d)))
     if index == reach or (index > 0 and float(ends[index - 1]) * (1.0 + 2.0 * d) > lowest):
         return None
     return index
@@ -111,26 +161,39 @@ def _by_floats(sizes: Sequence[int], points: int, rate: Fraction, bits: LazyBits
 
 def _decay(rate: Fraction, count: int) -> Floats:
     """``e^{-rate t}`` for t = 0 .. count - 1, each within 2**-42 of itself: rate times count is at most 512."""
-    return _decay_listed(rate, 1 << (count - 1).bit_length())[:count] if count <= _LISTED else _decayed(rate, count)
+    if count > _LISTED:
+        return _decayed(float(rate), count)
+    return _decay_listed(float(rate), 1 << (count - 1).bit_length())[:count]
 
 
-def _decayed(rate: Fraction, count: int) -> Floats:
-    return exp(np.maximum(-float(rate) * np.arange(count), -_MOST_EXPONENT))
+def _decayed(rate: float, count: int) -> Floats:
+    return exp(np.maximum(-rate * np.arange(count), -_MOST_EXPONENT))
 
 
 _decay_listed = functools.lru_cache(maxsize=16)(_decayed)
 
 
 def draw_index(
-    costs: Sequence[int], rate: Fraction, source: Source = system, *, weights: Sequence[int] | None = None
+    costs: Sequence[int] | NDArray[np.int64],
+    rate: Fraction,
+    source: Source = system,
+    *,
+    weights: Sequence[int] | None = None,
 ) -> int:
     """An index with probability proportional to ``e^{-rate cost}``, times its own public weight if there are any."""
-    least, bits = min(costs), LazyBits(128, source)
+    bits = LazyBits(128, source)
+    least, most = (int(costs.min()), int(costs.max())) if isinstance(costs, np.ndarray) else (min(costs), max(costs))
+    if most - least < _LISTED and len(costs) > _FEW:
+        above = costs - least if isinstance(costs, np.ndarray) else np.array([cost - least for cost in costs])
+        quick = _index_by_floats(above, rate, None if weights is None else tuple(weights), bits)
+        if quick is not None:
+            return quick
+    costs = _listed_sizes(costs)
     # Weights that are far apart need as many digits more, or the lightest would drown in the errors of the heaviest.
     apart = 0 if weights is None else max(weights).bit_length() - min(weights).bit_length()
     digits = _DIGITS + apart // 64 * 64
     # A table of powers is shared by draws at the same rate; its length is rounded up so that they find it again.
-    listed = 1 << (max(costs) - least).bit_length()
+    listed = 1 << (most - least).bit_length()
     while True:
         if listed <= _LISTED:
             small, great = powers(rate, listed, digits)

@@ -33,14 +33,14 @@ class ReachableValues:
         start, stop = max(-reach, self.bottom), min(reach, self.top)
         if stop - start >= FEW_LINKS:
             return self
-        links: list[int] = []
+        seen: list[Sequence[int]] = []
 
         def values(first: int, last: int) -> Sequence[int]:
             if first < start or last > stop:
                 return self.values(first, last)
-            if not links:
-                links.extend(self.values(start, stop))
-            return links[first - start : last - start + 1]
+            if not seen:
+                seen.append(self.values(start, stop))
+            return seen[0][first - start : last - start + 1]
 
         return ReachableValues(values, self.bottom, self.top)
 
@@ -50,6 +50,11 @@ class HasReachableValues(ABC, Generic[Data]):
 
     linear_time_reachable_values: ClassVar[bool] = False
     """True if ``R_k`` takes time O(k), so that k of them take O(k^2); else each takes the same time."""
+
+    def ranks_within(self, changes: int) -> int:
+        """How many ranks from its own so many changes lead at most: public; it only decides how to read."""
+        return changes
+
     if TYPE_CHECKING:
 
         @property

@@ -74,7 +74,7 @@ class EdgeTable:
         """The graph: private."""
         with self._engine.snapshot():
             if self.schema.weight is None:
-                return self._graph(_pairs(*self._engine.arrays(self._ends())))
+                return self._graph(_pairs(*self._engine.long_arrays(self._ends())))
             weight = exp.Coalesce(this=self._number(self.schema.weight), expressions=[double_literal(LARGEST_DOUBLE)])
             query = self._ends().select(exp.alias_(weight, "w"))
             batches = list(self._engine.stream(query, ("whole", "whole", "real")))
@@ -86,7 +86,7 @@ class EdgeTable:
         if self.schema.weight is None:
             return None
         with self._engine.snapshot():
-            pairs = _pairs(*self._engine.arrays(self._ends()))
+            pairs = _pairs(*self._engine.long_arrays(self._ends()))
         return self._graph(pairs, self._stored(np.zeros(len(pairs))))
 
     def _graph(self, pairs: NDArray[np.int32], weights: NDArray[np.generic] | None = None) -> Graph:

@@ -124,7 +124,7 @@ def sampled(parts: Sequence[Part], fraction: float) -> list[list[Whole]]:
     if selection.by:
         query = query.select(exp.alias_(exp.cast(exp.column(GROUP, table="g"), "bigint"), GROUP))
     codes = [exp.alias_(_code(item, name, ()), f"c{place}") for place, (item, name) in enumerate(_zip(parts, names))]
-    matches = selection.engine.arrays(query.select(*codes))
+    matches = selection.engine.long_arrays(query.select(*codes))
     if not selection.by:
         return [[np.sort(result[result != LEFT_OUT])] for result in matches]
     each = []

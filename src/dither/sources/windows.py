@@ -604,10 +604,10 @@ def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:
 def _sampled_share(rows: int, groups: int, brackets: int) -> float:
     """Which share of the records suggests brackets; at most half.
 
-    With s of n records of a group sampled a bracket holds some n / sqrt(s) of them, and a record within one costs
-    about as much as two in the sample: so n^(2/3) of them cost least.
+    With s of n records of a group sampled a bracket holds some 4 n / sqrt(s) of them, and a record within one costs
+    about as much as one in the sample: so (2 n)^(2/3) of them cost least.
     """
-    each = math.pow(4.0 * brackets * rows / groups, 2.0 / 3.0)
+    each = math.pow(2.0 * brackets * rows / groups, 2.0 / 3.0)
     wanted = min(max(groups * each, LEAST_SAMPLED), max(rows // 2, 1))
     return min(wanted / max(rows, 1), 1.0)
 

@@ -186,7 +186,7 @@ def ranks_from(data: RankedRecords, rank: int, ends: tuple[int, int]) -> Callabl
     def values(first: int, last: int) -> Sequence[int]:
         # Beyond the records the chain is its bounds, however far somebody looks.
         start, stop = max(rank + first, 1), min(rank + last, data.records)
-        inside: list[int] = data.ranks(start, stop).tolist() if start <= stop else []
+        inside = data.ranks(start, stop) if start <= stop else np.zeros(0, dtype=np.int64)
         before = min(max(1 - rank - first, 0), last - first + 1)
         return padded(low, before, inside, high, last - first + 1 - before - len(inside))
 

@@ -100,7 +100,7 @@ class SharedRank(
 
     @property
     def changes_to_worst_case(self) -> int:
-        return self._farthest()
+        return self._farthest
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -141,15 +141,20 @@ class SharedRank(
             if stop > FEW_LINKS:
                 # Ranks rise with the changes: beyond the records the chain is its bounds, however far somebody looks.
                 start, stop = bisect_left(every, 1, key=rank_at), bisect_right(every, records, key=rank_at)
-            inside: list[int] = []
+            inside = np.zeros(0, dtype=np.int64)
             if start < stop:
                 places = reachable_ranks(share, records, every[start], every[stop - 1])
-                inside = data.ranks(int(places[0]), int(places[-1]))[places - places[0]].tolist()
+                inside = data.ranks(int(places[0]), int(places[-1]))[places - places[0]]
             return padded(low, start, inside, high, len(every) - max(start, stop))
 
         # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
-        farthest = self._farthest()
+        farthest = self._farthest
         return ReachableValues(values, -farthest, farthest)
+
+    def ranks_within(self, changes: int) -> int:
+        if self.neighbours is not Neighbours.ADD_REMOVE or self.monotone_cost:
+            return changes
+        return math.ceil(max(self.share, 1 - self.share) * changes) + 1
 
     def population_chains(self, data: RankedRecords, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
         # Ranks and the number of records above them rise by 0 or 1 with each record that is added, so that chains of
@@ -164,6 +169,7 @@ class SharedRank(
         lower, upper = known_sampling_ranks(self.most, self.share, miss)
         return upper - lower
 
+    @functools.cached_property
     def _farthest(self) -> int:
         slowest = max(self.share, 1 - self.share)
         return int((self.most + 2) / slowest) + 2
@@ -176,7 +182,19 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
     Upwards one adds at the top or removes at the bottom, downwards the other way round; the rank is linear in how many
     of the changes are additions, up to rounding, so one of the two extremes is best.  A removal is possible only while
     there is a record.  Ranks below 1 and above n stand for the bounds.
+
+    As many records more as q's denominator b move all of them by q b.  So where no number of changes comes near the
+    number of records, ranks are those of the fewest such records, computed once.
     """
+    over, under = share.numerator, share.denominator
+    near = max(abs(first), abs(last)) + under
+    if records < near + under or last - first > _FEW_CHANGES:
+        return _reachable_ranks(share, records, first, last)
+    more = (records - near) // under
+    return _listed_ranks(share, records - more * under, first, last) + more * over
+
+
+def _reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDArray[np.int64]:
     changes = np.arange(first, last + 1)
     count, rising = np.abs(changes), changes > 0
     reached = []
@@ -185,6 +203,10 @@ def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDA
         rank = _ranks(share, records + added - removed)
         reached.append(np.where(rising, rank + removed, rank - added))
     return np.asarray(np.where(rising, np.maximum(*reached), np.minimum(*reached)), dtype=np.int64)
+
+
+_FEW_CHANGES = 1 << 12
+_listed_ranks = functools.lru_cache(maxsize=64)(_reachable_ranks)
 
 
 def _ranks(share: Fraction, records: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -374,6 +374,14 @@ class DuckDB(Engine):
 
         return guarded(self._called, fetched)
 
+    def long_arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        # Arrow takes half a millisecond more for a small result, and a quarter less of the time of a large one.
+        def fetched() -> list[NDArray[np.int64]]:
+            table = self._opened(query).sql(self.sql(query)).to_arrow_table()
+            return [whole_result(item.combine_chunks().fill_null(0)) for item in table.columns]
+
+        return guarded(self._called, fetched)
+
     def list_of(self, whole: exp.Expr) -> exp.Expr | None:
         return exp.Anonymous(this="list", expressions=[whole])
 

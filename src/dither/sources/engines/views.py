@@ -347,6 +347,9 @@ class ViewEngine(Engine):
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         return self._first.arrays(self._filled(query))
 
+    def long_arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
+        return self._first.long_arrays(self._filled(query))
+
     def stream(self, query: exp.Select, stored_types: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return self._first.stream(self._filled(query), stored_types)
 
