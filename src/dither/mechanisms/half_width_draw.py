@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import cast, overload
+from typing import cast
 
 from dither.accounting.concentrated import bounded_range
 from dither.errors import NotApplicable
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.padded_links import FEW_LINKS
-from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues, changes_within
 from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
@@ -181,9 +180,8 @@ class HalfWidthDraw:
         first, last = target - reach, target + reach
         margins = [last] * len(nested)
         for place, (below, above) in enumerate(chains):
-            upper = _changes_within(above, first, last, [box[place][1] for box in nested])
-            lower = _changes_within(_mirrored(below), first, last, [-box[place][0] for box in nested])
-            margins = list(map(min, margins, upper, lower))
+            kept = changes_within([box[place] for box in nested], below, above, (first, last))
+            margins = list(map(min, margins, kept))
         costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
         return [min(cost, reach) for cost in costs]
 
@@ -198,46 +196,6 @@ class HalfWidthDraw:
         result = self.candidates(statistic, data, value)
         lengths = (upper - lower for lower, upper in result.nested)
         return math.fsum(chance * length for chance, length in zip(result.chances(self.rate), lengths, strict=True)) / 2
-
-
-class _Mirrored(Sequence[int]):
-    """Private: the negatives of links from the last to the first, none of them made before it is looked at."""
-
-    def __init__(self, links: Sequence[int]) -> None:
-        self._links = links
-
-    def __len__(self) -> int:
-        return len(self._links)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[int]: ...
-    def __getitem__(self, place: int | slice) -> int | list[int]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        return -self._links[-1 - place]
-
-
-def _mirrored(reachable: ReachableValues) -> ReachableValues:
-    """The chain of the negative value."""
-
-    def values(first: int, last: int) -> Sequence[int]:
-        links = reachable.values(-last, -first)
-        return [-link for link in reversed(links)] if len(links) <= FEW_LINKS else _Mirrored(links)
-
-    return ReachableValues(values, -reachable.top, -reachable.bottom)
-
-
-def _changes_within(reachable: ReachableValues, first: int, last: int, ends: Sequence[int]) -> list[int]:
-    """Of each end the most changes, of first to last, whose reach is at most it; less than the first if there are none.
-
-    Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
-    """
-    start, stop = max(first, reachable.bottom), min(last, reachable.top)
-    links = reachable.values(start, stop)
-    most = [start - 1 + bisect_right(links, end) for end in ends]
-    return most if stop == last else [last if result == stop else result for result in most]
 
 
 @dataclass(frozen=True)

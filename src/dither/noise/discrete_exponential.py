@@ -125,13 +125,21 @@ def draw_index(
     costs: Sequence[int], rate: Fraction, source: Source = system, *, weights: Sequence[int] | None = None
 ) -> int:
     """An index with probability proportional to ``e^{-rate cost}``, times its own public weight if there are any."""
-    least, bits = min(costs), LazyBits(128, source)
+    return draw_indices(costs, rate, 1, source, weights=weights)[0]
+
+
+def draw_indices(
+    costs: Sequence[int], rate: Fraction, count: int, source: Source = system, *, weights: Sequence[int] | None = None
+) -> list[int]:
+    """So many independent ones: their weights are worked out once."""
     # Weights that are far apart need as many digits more, or the lightest would drown in the errors of the heaviest.
     apart = 0 if weights is None else max(weights).bit_length() - min(weights).bit_length()
-    digits = _DIGITS + apart // 64 * 64
+    least, first = min(costs), _DIGITS + apart // 64 * 64
     # A table of powers is shared by draws at the same rate; its length is rounded up so that they find it again.
     listed = 1 << (max(costs) - least).bit_length()
-    while True:
+
+    @functools.cache
+    def sums(digits: int) -> tuple[list[int], list[int]]:
         if listed <= _LISTED:
             small, great = powers(rate, listed, digits)
             under, over = ([table[cost - least] for cost in costs] for table in (small, great))
@@ -139,11 +147,16 @@ def draw_index(
             under, over = _weights([cost - least for cost in costs], rate, digits)
         if weights is not None:
             under, over = list(map(mul, under, weights)), list(map(mul, over, weights))
-        result = located(list(accumulate(under)), list(accumulate(over)), 0, bits)
-        if result is not None:
-            return result
-        digits = doubled(digits)
-        bits.extend()
+        return list(accumulate(under)), list(accumulate(over))
+
+    def drawn() -> int:
+        digits, bits = first, LazyBits(128, source)
+        while (result := located(*sums(digits), 0, bits)) is None:
+            digits = doubled(digits)
+            bits.extend()
+        return result
+
+    return [drawn() for _ in range(count)]
 
 
 def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], list[int]]:

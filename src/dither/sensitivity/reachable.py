@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic, overload
 
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.padded_links import FEW_LINKS
@@ -42,7 +43,65 @@ class ReachableValues:
                 links.extend(self.values(start, stop))
             return links[first - start : last - start + 1]
 
-        return ReachableValues(values, self.bottom, self.top)
+        return replace(self, values=values)
+
+    def most_up_to(self, ends: Sequence[int], first: int, last: int) -> list[int]:
+        """Of each end the most changes, of first to last, whose reach is at most it; less than the first if there are
+        none.
+
+        Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
+        """
+        start, stop = max(first, self.bottom), min(last, self.top)
+        links = self.values(start, stop)
+        most = [start - 1 + bisect_right(links, end) for end in ends]
+        return most if stop == last else [last if result == stop else result for result in most]
+
+    def most_down_to(self, ends: Sequence[int], first: int, last: int) -> list[int]:
+        """The same downwards: the most changes that reach no less than an end."""
+        return _mirrored(self).most_up_to([-end for end in ends], first, last)
+
+    def foresee(self, points: Sequence[int], links: int) -> None:
+        """So many links will be compared with these points."""
+
+
+def changes_within(
+    intervals: Sequence[tuple[int, int]], below: ReachableValues, above: ReachableValues, between: tuple[int, int]
+) -> list[int]:
+    """How many changes, of first to last, each interval keeps: its lower end those of one chain, its upper end those of
+    another.  Less than the first if it keeps none."""
+    first, last = between
+    lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
+    above.foresee([*lows, *(high + 1 for high in highs)], last - first)
+    return list(map(min, above.most_up_to(highs, first, last), below.most_down_to(lows, first, last)))
+
+
+class _Mirrored(Sequence[int]):
+    """Private: the negatives of links from the last to the first, none of them made before it is looked at."""
+
+    def __init__(self, links: Sequence[int]) -> None:
+        self._links = links
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[int]: ...
+    def __getitem__(self, place: int | slice) -> int | list[int]:
+        if isinstance(place, slice):
+            return [self[index] for index in range(len(self))[place]]
+        return -self._links[-1 - place]
+
+
+def _mirrored(reachable: ReachableValues) -> ReachableValues:
+    """The chain of the negative value."""
+
+    def values(first: int, last: int) -> Sequence[int]:
+        links = reachable.values(-last, -first)
+        return [-link for link in reversed(links)] if len(links) <= FEW_LINKS else _Mirrored(links)
+
+    return ReachableValues(values, -reachable.top, -reachable.bottom)
 
 
 class HasReachableValues(ABC, Generic[Data]):
@@ -57,6 +116,10 @@ class HasReachableValues(ABC, Generic[Data]):
             """True if the value is one of the records: a round number wherever they are.  Public."""
 
         @property
+        def reaches_ranks(self) -> bool:
+            """True if chains are sorted records, seen from a rank (``SortedChain``): counts replace links.  Public."""
+
+        @property
         def monotone_cost(self) -> bool:
             """True if one change moves the costs of all answers the same way, up or down (minimum, maximum): public.
 
@@ -65,6 +128,7 @@ class HasReachableValues(ABC, Generic[Data]):
 
     else:
         answers_are_records = False
+        reaches_ranks = False
 
     @property
     def is_maximum(self) -> bool | None:
