@@ -114,13 +114,18 @@ class DrawnByChanges(Prepared[Data]):
     @property
     def draw_length(self) -> int:
         # Intervals look at links alone, which weigh half as much as shells.
-        links = 0 if self.interval is None else listed_links(self.statistic, self.interval.ranks(self.statistic))
-        return max(listed_links(self.statistic, window(self.total_weight, self.rate)), links // 2)
+        return max(listed_links(self.statistic, window(self.total_weight, self.rate)), self.interval_ranks // 2)
 
     @functools.cached_property
     def reach(self) -> int:
-        links = 0 if self.interval is None else listed_links(self.statistic, self.interval.ranks(self.statistic))
-        return max(listed_links(self.statistic, window(self.total_weight, self.rate)), links)
+        return max(listed_links(self.statistic, window(self.total_weight, self.rate)), self.interval_ranks)
+
+    @property
+    def interval_ranks(self) -> int:
+        """How many links on either side are looked at one by one for the interval: public."""
+        if self.interval is None:
+            return 0
+        return listed_links(self.statistic, 2 * self.interval.ranks(self.statistic)) // 2
 
     def with_interval(self, data: Data, answer: int, reachable: ReachableValues) -> Outcome:
         """The answer, with its interval where one is wanted."""

@@ -16,7 +16,7 @@ from dither.errors import NotApplicable
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues, changes_within
+from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
 from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
@@ -180,7 +180,7 @@ class HalfWidthDraw:
         first, last = target - reach, target + reach
         margins = [last] * len(nested)
         for place, (below, above) in enumerate(chains):
-            kept = changes_within([box[place] for box in nested], below, above, (first, last))
+            kept = _changes_within([box[place] for box in nested], below, above, (first, last))
             margins = list(map(min, margins, kept))
         costs = [max(0, target - now, before - target + 1) for before, now in pairwise([first - 1, *margins])]
         return [min(cost, reach) for cost in costs]
@@ -196,6 +196,17 @@ class HalfWidthDraw:
         result = self.candidates(statistic, data, value)
         lengths = (upper - lower for lower, upper in result.nested)
         return math.fsum(chance * length for chance, length in zip(result.chances(self.rate), lengths, strict=True)) / 2
+
+
+def _changes_within(
+    intervals: Sequence[tuple[int, int]], below: ReachableValues, above: ReachableValues, between: tuple[int, int]
+) -> list[int]:
+    """How many changes, of first to last, each interval keeps: its lower end those of one chain, its upper end those of
+    another.  Less than the first if it keeps none."""
+    first, last = between
+    lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
+    above.foresee([*lows, *(high + 1 for high in highs)], last - first)
+    return list(map(min, above.most_up_to(highs, first, last), below.most_down_to(lows, first, last)))
 
 
 @dataclass(frozen=True)

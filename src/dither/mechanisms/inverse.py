@@ -37,7 +37,7 @@ class Inverse(Mechanism):
                Exact: no widening of tied records, no truncation, no float weights.
                Grids without a declared step: round numbers hold half of the weight, so ties on them are found.
     Cost       (ln(grid points) + 28) / rate ranks on either side of the target; of quantiles and extremes no more than
-               2^17, and beyond that counts of the records below some 400 points, as many at every epsilon.
+               2^18, and beyond that counts of the records below some 400 points, as many at every epsilon.
     """
 
     adds_noise = False

@@ -176,7 +176,7 @@ class SeveralDraws(Prepared[RankedRecords]):
         return ranks if self.interval is None else max(ranks, self._looked(self.interval))
 
     def _looked(self, interval: HalfWidthDraw) -> int:
-        return max(listed(interval.ranks(item)) for item in self.statistic.each())
+        return max(listed(2 * interval.ranks(item)) // 2 for item in self.statistic.each())
 
     def run(self, data: RankedRecords) -> Outcome:
         return Outcome(*self.drawn(data))

@@ -14,7 +14,7 @@ import numpy as np
 from dither.errors import NotApplicable
 from dither.kernels.elementary import Floats
 from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for, whole_range
-from dither.mechanisms.exponential import DrawnByChanges, links, listed_links
+from dither.mechanisms.exponential import DrawnByChanges, links
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import answer_and_interval
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
@@ -225,7 +225,7 @@ class MiddleDraw(_Draw[Data]):
 
     @property
     def draw_length(self) -> int:
-        return 0 if self.interval is None else listed_links(self.statistic, self.interval.ranks(self.statistic)) // 2
+        return self.interval_ranks // 2
 
     @property
     def reach(self) -> int:

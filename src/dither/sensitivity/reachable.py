@@ -64,17 +64,6 @@ class ReachableValues:
         """So many links will be compared with these points."""
 
 
-def changes_within(
-    intervals: Sequence[tuple[int, int]], below: ReachableValues, above: ReachableValues, between: tuple[int, int]
-) -> list[int]:
-    """How many changes, of first to last, each interval keeps: its lower end those of one chain, its upper end those of
-    another.  Less than the first if it keeps none."""
-    first, last = between
-    lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
-    above.foresee([*lows, *(high + 1 for high in highs)], last - first)
-    return list(map(min, above.most_up_to(highs, first, last), below.most_down_to(lows, first, last)))
-
-
 class _Mirrored(Sequence[int]):
     """Private: the negatives of links from the last to the first, none of them made before it is looked at."""
 

@@ -446,7 +446,7 @@ class EngineColumns:
         for segment in group.segments:
             if segment.offset == 0 and segment.last == group.records:
                 return segment
-        if not group.records or not self.is_read_whole(self.estimated_rows):
+        if self.sample is not None or not group.records or not self.is_read_whole(self.estimated_rows):
             return None
         self._read(_Wish(self.steps_part(), {index: [self._everything]}, 0))
         return self._whole(index)
