@@ -70,7 +70,7 @@ def crowd(tasks, commits, waiting):
 
 def waiting_of(ledger):
     """The changes that wait."""
-    return lambda: ledger._database._commits._waiting
+    return lambda: ledger._commits._waiting
 
 
 def charging(ledger, place, dataset="other", loss=PRICE):
@@ -203,7 +203,7 @@ def test_an_interruption_of_who_leads_reaches_nobody_else(ledger, commits):
             raise KeyboardInterrupt
 
         try:
-            ledger._database.commit(WRITING, make)
+            ledger._commits.commit(WRITING, make)
         except KeyboardInterrupt:
             return "interrupted"
 
@@ -247,7 +247,7 @@ def test_an_interruption_of_who_waits_leaves_nobody_waiting(ledger, commits, mon
             return "interrupted"
 
     def waiting():
-        now = list(ledger._database._commits._waiting)
+        now = list(ledger._commits._waiting)
         if len(now) == 3 and not handed:
             done.set()
             gone.wait(60)

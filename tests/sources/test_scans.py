@@ -40,14 +40,14 @@ def table():
     )
 
 
-def opened(place, engine, records):
+def opened(place, engine, records, rows=ROWS):
     """A session over the same records in an engine."""
     made = BY_ENGINE[engine](place, records)
     return dt.open(
         made["source"],
         table=made.get("table"),
         columns=COLUMNS,
-        rows=ROWS,
+        rows=rows,
         name="records",
         budget=dt.Budget(1_000_000),
     )
@@ -149,6 +149,53 @@ def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkey
     assert bool(listed) == bool(most)
 
 
+@pytest.mark.parametrize("few", ["0", ""])
+@pytest.mark.parametrize("by", [(), ("job",)])
+def test_counts_below_points_are_those_of_the_records(by, few, engines_of, monkeypatch):
+    """At, around and beyond bounds, records and the value of missing ones, asked in parts; near a rank is any point."""
+    monkeypatch.setenv("DITHER_FEW_ROWS", few)
+    records, rng = table(), np.random.default_rng(8)
+    for engine in engines_of(records).values():
+        selection = Selection(engine, Schema("records", COLUMNS, rows=ROWS), by=by)
+        for name in ("pay", "tips", "age"):
+            grid, missing = COLUMNS[name].grid, COLUMNS[name].missing
+            read = EngineColumns(selection, name, grid, missing, None)
+            low, high = grid.ends
+            for group in (0, 7) if by else (0,):
+                found, truth = read.each()[group], truth_of(records, name, group if by else None)
+                near = found.near([1, truth.records // 2, truth.records])
+                assert all(low <= point <= high for point in near.tolist())
+                some = rng.choice(truth.values, 4).tolist()
+                points = [low, low + 1, high, high + 1, missing, missing + 1, *some, *(one + 1 for one in some)]
+                for asked in (points[:7], points, points[::-1]):
+                    assert found.below(asked).tolist() == truth.below(asked).tolist()
+
+
+def test_passes_and_what_leaves_the_engine_do_not_grow_as_one_over_epsilon(place, monkeypatch):
+    """Of a median with an interval: a sample, a small window, and three passes that count below points, at any epsilon.
+
+    A pass more where a bracket was too narrow, or where all of 32 candidates are rejected: 4e-7.
+    """
+    monkeypatch.setenv("DITHER_FEW_ROWS", "0")
+    monkeypatch.setattr(windows, "_sampled_share", lambda rows, groups, brackets: 1 / 20)
+    with opened(place, "duckdb", pa.concat_tables([table()] * 20), rows=None) as session:
+        engine, passes = session._source.engine, []
+        fetched = type(engine).arrays
+
+        def counted(self, query):
+            arrays = fetched(self, query)
+            passes.append(len(arrays[0]))
+            return arrays
+
+        monkeypatch.setattr(type(engine), "arrays", counted)
+        for where in (None, "age < 200"):
+            for epsilon in (5e-4, 1e-5, 1e-7, 1e-9):
+                passes.clear()
+                session.ask(dt.Median("pay"), epsilon=epsilon, where=where, again=True)
+                assert 4 <= len(passes) <= 6
+                assert sum(passes[1:]) <= 1_000 < ROWS
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
 def test_groups_without_any_record_are_read(engine, place, monkeypatch):
     """Nobody is in a declared group: that is an answer like any other, and no error."""
@@ -161,6 +208,7 @@ def test_groups_without_any_record_are_read(engine, place, monkeypatch):
             read.shares, read.width = shares, 20
             assert [column.records for column in read.each()] == [0] * 21
             assert read.each()[3].ranks(1, 2).tolist() == [COLUMNS["pay"].grid.ends[1]] * 2
+            assert read.each()[3].below([3, COLUMNS["pay"].grid.ends[1] + 1]).tolist() == [0, 0]
 
 
 def compare(found, truth, shares, powers, summed):

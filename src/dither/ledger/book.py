@@ -43,6 +43,7 @@ from dither.ledger.entries import (
 )
 from dither.ledger.one_journey import KnownHead, charge_statement, release_statement
 from dither.ledger.replay import verify
+from dither.ledger.shared_commits import commits_of
 from dither.numbers import Number
 from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
@@ -70,6 +71,7 @@ class Ledger:
 
     def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database
+        self._commits = commits_of(database)
         self._known_head: KnownHead | None = None
         """From the last write of this process: only proposed to the database, which compares it.
 
@@ -267,7 +269,7 @@ class Ledger:
             entry = chain.append(work, "charge", dataset, body, analyst=analyst, request=request, key=key)
             return entry, account, own, spent
 
-        made = self._database.commit(purpose, make)
+        made = self._commits.commit(purpose, make)
         if isinstance(made, Charge):
             return made
         self._remember(*made)
@@ -372,7 +374,7 @@ class Ledger:
                 at=paid.at,
             )
 
-        stored = self._database.commit(purpose, make)
+        stored = self._commits.commit(purpose, make)
         if self._database.changes_in_queries:
             with self._database.writer.turn:
                 self._known_head = None if self._known_head is None else self._known_head.moved(stored)

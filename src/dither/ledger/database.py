@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from dither.errors import DitherError, LedgerUnavailable
-from dither.ledger.shared_commits import Made, SharedCommits, TransactionLost
+from dither.ledger.shared_commits import TransactionLost
 
 UNTOUCHED = "nothing was read, nothing was charged"
 
@@ -267,7 +267,6 @@ class Database(ABC):
         self.place, self.wait, self.contents, self.read_only = place, wait, contents, read_only
         self.check()
         self.writer = Lane(self, writes=True)
-        self._commits = SharedCommits(self.writer, self.begin_write) if self.shares_commits else None
         self.reader = self.writer if place is None else Lane(self, writes=False)
 
     @abstractmethod
@@ -337,16 +336,6 @@ class Database(ABC):
         begin = self.begin_create if creating else self.begin_write if purpose.writes else self.begin_read
         with lane.transaction(purpose, begin) as transaction:
             yield transaction
-
-    def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
-        """What a change returned, once it is durable; to make it twice must be to make it once.
-
-        Where the database waits for the disk by itself, the changes of threads that wait for each other share a commit.
-        """
-        if self._commits is not None and not self.read_only:
-            return self._commits.commit(purpose, make)
-        with self.transaction(purpose) as work:
-            return make(work)
 
     def carry_over(self, connection: Connection) -> None:  # noqa: B027  (most databases do this themselves)
         """Move what was just committed to where the data rest, where the database does not do so itself."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from dither.ledger.database import Lane, Purpose, Transaction
+    from dither.ledger.database import Database, Lane, Purpose, Transaction
 
 MOST_TOGETHER = 64
 Made = TypeVar("Made")
@@ -35,7 +36,26 @@ class WaitingChange:
         self.error: Exception | None = None
 
 
-class SharedCommits:
+class Commits(ABC):
+    """How changes are made durable; to make one twice must be to make it once."""
+
+    @abstractmethod
+    def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
+        """What ``make`` returned, once it is durable."""
+
+
+class OwnCommits(Commits):
+    """Every change in a transaction of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
+        with self._database.transaction(purpose) as work:
+            return make(work)
+
+
+class SharedCommits(Commits):
     """Who waits to change something through a lane, and whether somebody leads."""
 
     def __init__(self, lane: Lane, begin: str) -> None:
@@ -49,7 +69,6 @@ class SharedCommits:
         self._owner = os.getpid()
 
     def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
-        """What ``make`` returned, once it is durable."""
         made: list[Made] = []
 
         def kept(work: Transaction) -> None:
@@ -146,3 +165,10 @@ class SharedCommits:
                 change.make(work)
         except Exception as error:  # noqa: BLE001  (raised in the thread whose change it is)
             change.error = error
+
+
+def commits_of(database: Database) -> Commits:
+    """Where a database waits for the disk by itself, threads that wait for each other share commits."""
+    if database.shares_commits and not database.read_only:
+        return SharedCommits(database.writer, database.begin_write)
+    return OwnCommits(database)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dither.errors import NotApplicable
 from dither.kernels.elementary import Floats
 from dither.mechanisms.base_measure import Measure, RoundNumbers
+from dither.mechanisms.counted_draw import draw_by_counts
 from dither.mechanisms.error import MOST_SAMPLES, Cells, ErrorLaw, WorstCaseError, bounded_span, samples_for
 from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.mechanism import SLOW, Outcome, Prepared
@@ -24,12 +25,15 @@ from dither.privacy import Loss
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.padded_links import LinkArray
 from dither.sensitivity.reachable import ReachableValues
+from dither.sensitivity.sorted_chain import SortedChain, listed
 from dither.statistics.order import COARSE_POINTS
 from dither.statistics.statistic import Statistic
 
 TWO_SIDED_FROM = 3
 """Of extremes on coarse grids: from this epsilon on the value itself costs less than what lies beyond it."""
 _MOST_LINKS = 2048
+_MOST_SHELLS = 1 << 14
+"""So many shells are looked at in estimates of errors."""
 _LISTED = 16
 """So many round numbers between two records are looked at one by one in estimates of errors."""
 
@@ -103,6 +107,11 @@ class Shells:
         return self.reachable_values.values(0, 0)[0]
 
 
+def listed_links(statistic: Statistic[Data], links: int) -> int:
+    """How many links are looked at one by one where so many matter: public; of sorted records, none of too many."""
+    return listed(links) if chain_of(statistic).reaches_ranks else links
+
+
 class DrawnByChanges(Prepared[Data]):
     """What draws along a chain have in common: how far they look, and the draw of their interval."""
 
@@ -122,21 +131,26 @@ class DrawnByChanges(Prepared[Data]):
 
     @property
     def draw_length(self) -> int:
-        steps = window(self.total_weight, self.rate)
         # Intervals look at links alone, which weigh half as much as shells.
-        return steps if self.interval is None else max(steps, self.interval.ranks(self.statistic) // 2)
+        return max(listed_links(self.statistic, window(self.total_weight, self.rate)), self.interval_ranks // 2)
 
     @functools.cached_property
     def changes(self) -> int:
-        """How many changes a draw, and that of its interval, look at: public."""
-        changes = window(self.total_weight, self.rate)
-        return changes if self.interval is None else max(changes, self.interval.ranks(self.statistic))
+        """How many changes a draw, and that of its interval, look at one by one: public."""
+        return max(listed_links(self.statistic, window(self.total_weight, self.rate)), self.interval_ranks)
 
     @property
     def reach(self) -> int:
         if self.interval is not None and self.interval.sampling is not None:
             return self.changes  # (chains of a population go from rank to rank)
         return chain_of(self.statistic).ranks_within(self.changes)
+
+    @property
+    def interval_ranks(self) -> int:
+        """How many links on either side are looked at one by one for the interval: public."""
+        if self.interval is None:
+            return 0
+        return listed_links(self.statistic, 2 * self.interval.ranks(self.statistic)) // 2
 
     def with_interval(self, data: Data, answer: int, reachable: ReachableValues) -> Outcome:
         """The answer, with its interval where one is wanted."""
@@ -204,6 +218,10 @@ class ExponentialDraw(DrawnByChanges[Data]):
 
     def run(self, data: Data) -> Outcome:
         shells = self.shells(data)
+        chain, reach = shells.reachable_values, min(window(self.measure.total, self.rate), shells.shell_count)
+        if isinstance(chain, SortedChain) and not listed(reach):
+            answer = draw_by_counts(chain, self.measure, shells.offset, self.rate, reach)
+            return self.with_interval(data, answer, chain)
         if not chain_of(self.statistic).linear_time_reachable_values:
             shells = replace(shells, reachable_values=shells.reachable_values.remembered(self.changes))
         answer = shells.point(*draw_cost(shells.sizes, self.measure.total, shells.shell_count, self.rate))
@@ -239,8 +257,13 @@ class ExponentialDraw(DrawnByChanges[Data]):
 
     def _cells(self, shells: Shells) -> Cells:
         """Cells of the grid in which all points have one cost and one weight in the measure."""
-        reach = min(window(shells.measure.total, self.rate), shells.shell_count)
-        up, down = (links(shells.reachable_values, reach, sign) for sign in (1, -1))
+        reach, rate = min(window(shells.measure.total, self.rate), shells.shell_count), float(self.rate)
+        chain = shells.reachable_values
+        if isinstance(chain, SortedChain) and not listed(reach):
+            # Many changes as one: all that they reach weighs the same but for a part in hundreds.
+            together = -(-reach // _MOST_SHELLS)
+            chain, reach, rate = chain.scaled(together), -(-reach // together), rate * together
+        up, down = (links(chain, reach, sign) for sign in (1, -1))
         centre = up[0]
         edges = np.array(shells.measure.edges, dtype=np.int64)
         weights = np.array([float(weight) for weight in shells.measure.weights])
@@ -251,11 +274,11 @@ class ExponentialDraw(DrawnByChanges[Data]):
         steps = np.where(first >= centre, np.searchsorted(up, first), np.searchsorted(-down, -first))
         costs = np.maximum(steps + shells.offset, 1)
         each = weights[np.searchsorted(edges, first, side="right") - 1]
-        log_each = np.log(each) - float(self.rate) * costs
+        log_each = np.log(each) - rate * costs
         runs = [(first, last, log_each + np.log(last - first + 1))]
         for numbers in shells.measure.round_numbers:
             cell, run_first, run_last, log_weight = _runs(numbers, first, last)
-            runs.append((run_first, run_last, log_weight - float(self.rate) * costs[cell]))
+            runs.append((run_first, run_last, log_weight - rate * costs[cell]))
         first, last, log_mass = (np.concatenate(parts) for parts in zip(*runs, strict=True))
         above = first >= centre
         near, far = np.where(above, first - centre, centre - last), np.where(above, last - centre, centre - first)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from dither.errors import NotApplicable
 from dither.noise.discrete_exponential import draw_index, window
 from dither.privacy import Concentrated
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.padded_links import LinkArray
-from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues, Whole
 from dither.statistics.statistic import Statistic
 
 GROWTH = Fraction(4, 3)
@@ -34,8 +33,6 @@ SAMPLING_PARTS = tuple(1 - Fraction(1, 2**k) for k in range(1, 8))
 """The part of what an interval for the population may miss that is the sample's, of which the best is taken."""
 
 Interval = tuple[int, int]
-Whole: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
-"""Whole numbers, or those of Python where they need more than 64 bits."""
 _SMALL = 1 << 60
 
 
@@ -221,8 +218,9 @@ class HalfWidthDraw:
         first, last = target - reach, target + reach
         margins = np.full(count, last, dtype=np.int64)
         for (lower, upper), (below, above) in zip(boxes, chains, strict=True):
-            np.minimum(margins, _changes_below(above, first, last, upper), out=margins)
-            np.minimum(margins, _changes_above(below, first, last, lower), out=margins)
+            above.foresee(np.concatenate([lower, upper + 1]), last - first)
+            np.minimum(margins, above.most_up_to(upper, first, last), out=margins)
+            np.minimum(margins, below.most_down_to(lower, first, last), out=margins)
         costs = target - margins
         np.maximum(costs[1:], margins[:-1] + (1 - target), out=costs[1:])
         return np.clip(costs, 0, reach, out=costs)
@@ -241,36 +239,6 @@ class HalfWidthDraw:
         result = self.candidates(statistic, data, value)
         lengths = (upper - lower for lower, upper in result.nested)
         return math.fsum(chance * length for chance, length in zip(result.chances(self.rate), lengths, strict=True)) / 2
-
-
-def _changes_below(reachable: ReachableValues, first: int, last: int, ends: Whole) -> NDArray[np.int64]:
-    """Of each end the most changes, of first to last, that raise no value above it; less than the first if there are
-    none.
-
-    Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
-    """
-    start, stop = max(first, reachable.bottom), min(last, reachable.top)
-    return _most(_places(reachable.values(start, stop), ends, bisect_right), start, stop, last)
-
-
-def _changes_above(reachable: ReachableValues, first: int, last: int, ends: Whole) -> NDArray[np.int64]:
-    """The same for changes that lower no value below it."""
-    start, stop = max(first, -reachable.top), min(last, -reachable.bottom)
-    links = reachable.values(-stop, -start)
-    return _most(len(links) - _places(links, ends, bisect_left), start, stop, last)
-
-
-def _most(within: NDArray[np.int64], start: int, stop: int, last: int) -> NDArray[np.int64]:
-    """The most changes by how many of start .. stop keep within an end; those behind the chain's own end all do."""
-    most = within + (start - 1)
-    return most if stop == last else np.where(most == stop, last, most)
-
-
-def _places(links: Sequence[int], ends: Whole, bisect: Callable[[Sequence[int], int], int]) -> NDArray[np.int64]:
-    """How many links lie before each end, or are no greater (``bisect_right``); of very many few are looked at."""
-    if isinstance(links, LinkArray) and ends.dtype == np.int64:
-        return np.searchsorted(links.array, ends, side="right" if bisect is bisect_right else "left")
-    return np.array([bisect(links, end) for end in ends.tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True)

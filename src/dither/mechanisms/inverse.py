@@ -36,7 +36,8 @@ class Inverse(Mechanism):
                coarse grids eps/2 from epsilon 3 on, where the value itself then weighs more).
                Exact: no widening of tied records, no truncation, no float weights.
                Grids without a declared step: round numbers hold half of the weight, so ties on them are found.
-    Cost       (ln(grid points) + 28) / rate ranks on either side of the target.
+    Cost       (ln(grid points) + 28) / rate ranks on either side of the target; of quantiles and extremes no more than
+               2^18, and beyond that counts of the records below some 400 points, as many at every epsilon.
     """
 
     adds_noise = False

@@ -20,11 +20,13 @@ from dither.mechanisms.exponential import ExponentialDraw
 from dither.mechanisms.half_width_draw import HalfWidthDraw
 from dither.mechanisms.joint_draw import joint_quantiles, joint_reach
 from dither.mechanisms.joint_quantile_error import joint_error_laws
+from dither.mechanisms.limits import MOST_STEPS
 from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.mechanisms.nested_quantiles import NESTED_COST, concentrated_nested, draw_nested, roots_of
 from dither.noise.discrete_exponential import Spans, draw_span, window
 from dither.privacy import Concentrated, Loss, rho_up
 from dither.release import SAMPLE, IntervalName
+from dither.sensitivity.sorted_chain import listed
 from dither.sources.column import RankedRecords
 from dither.statistics.order import RankedValues
 
@@ -38,6 +40,8 @@ MOST_BLOCKS = 1 << 23
 """Blocks of answers that a joint draw adds up: some two minutes.  Where there are more, levels are drawn."""
 MOST_CELLS = 1 << 20
 """Positions of all answers together, likewise: some 1.2 GB."""
+LEVEL_WEIGHT = 4
+"""Draws by levels look at two runs a record, with fractions for their costs."""
 JOINT_COST = 4
 """What rate 1 of the joint draw costs: its score moves by at most 2 (docs/proofs/quantiles.md)."""
 
@@ -138,7 +142,7 @@ class SeveralDraws(Prepared[RankedRecords]):
         elif fits and count > MOST_JOINT and _has_nested_room(statistic, epsilon / NESTED_COST):
             rate = epsilon / NESTED_COST
             order_of_draws, stated = "nested", concentrated_nested(rate)
-        elif fits and nested > alone:
+        elif fits and nested > alone and _has_room_for_levels(statistic, nested):
             rate, order_of_draws, stated = nested, "levels", concentrated_levels(nested, levels(statistic.shares))
         else:
             rate, order_of_draws, stated = alone, "alone", Concentrated(bounded_range(epsilon / count).rho * count)
@@ -150,15 +154,14 @@ class SeveralDraws(Prepared[RankedRecords]):
     def draw_length(self) -> int:
         points = self.statistic.grid.points
         links = 0 if self.interval is None else self._looked(self.interval) // 2
-        if self.order_of_draws in ("joint", "nested"):
-            return links  # ``prepared`` has counted its blocks
-        finer = 1 if self.order_of_draws == "alone" else _spread(self.statistic.records)
-        return max(links, window(points * finer, self.rate))
+        if self.order_of_draws == "levels":
+            return max(links, window(points * _spread(self.statistic.records), self.rate))
+        # Of joint and nested draws ``of`` has counted the blocks.
+        return max(links, listed(window(points, self.rate))) if self.order_of_draws == "alone" else links
 
     @property
     def step_weight(self) -> int:
-        # Two runs a record, with fractions for their costs.
-        return 4 if self.order_of_draws == "levels" else 1
+        return LEVEL_WEIGHT if self.order_of_draws == "levels" else 1
 
     @property
     def reach(self) -> int:
@@ -167,11 +170,13 @@ class SeveralDraws(Prepared[RankedRecords]):
             together = len(self.statistic.shares) if self.order_of_draws == "joint" else _group_size(self.statistic)
             ranks = joint_reach(together, points, self.rate) + 1
         else:
-            ranks = window(points if self.order_of_draws == "levels" else self.statistic.grid.points, self.rate)
+            ranks = window(points, self.rate)
+            if self.order_of_draws == "alone":
+                ranks = listed(window(self.statistic.grid.points, self.rate))
         return ranks if self.interval is None else max(ranks, self._looked(self.interval))
 
     def _looked(self, interval: HalfWidthDraw) -> int:
-        return max(interval.ranks(item) for item in self.statistic.each())
+        return max(listed(2 * interval.ranks(item)) // 2 for item in self.statistic.each())
 
     def run(self, data: RankedRecords) -> Outcome:
         return Outcome(*self.drawn(data))
@@ -238,6 +243,12 @@ def _has_room(statistic: RankedValues, rate: Fraction) -> bool:
     count, points = len(statistic.shares), statistic.grid.points * _spread(statistic.records)
     positions = min(2 * joint_reach(count, points, rate), statistic.records + 1)
     return count * positions <= MOST_CELLS and count * (count + 1) // 2 * positions <= MOST_BLOCKS
+
+
+def _has_room_for_levels(statistic: RankedValues, rate: Fraction) -> bool:
+    """The same of draws by levels; draws of each by itself need no ranks where there are too many."""
+    looked = window(statistic.grid.points * _spread(statistic.records), rate)
+    return LEVEL_WEIGHT * min(looked, statistic.records) <= MOST_STEPS
 
 
 def _group_size(statistic: RankedValues) -> int:

@@ -1,9 +1,10 @@
 """How small an epsilon may be where time and memory grow as 1/epsilon: refused from public facts, before any charge.
 
-A draw by inverse sensitivity or from a ladder looks at some 50/epsilon ranks or rungs, or at all of them where there
-are fewer records than that.  Each takes about 330 bytes and two microseconds, hence the limit, which is for the largest
-table that may be behind a question: their number may be private (docs/decisions.md has the measurements).
-Mechanisms that add noise have closed forms and no limit but that of ``Loss.asked``.
+A draw from a ladder, or by inverse sensitivity of a sum or a spread, looks at some 50/epsilon rungs or ranks, or at
+all of them where there are fewer records than that.  Each takes about 330 bytes and two microseconds, hence the limit,
+which is for the largest table that may be behind a question: their number may be private (docs/decisions.md has the
+measurements).  Draws of quantiles and extremes count records below some points instead (``counted_draw``), and added
+noise has closed forms: for both there is no limit but that of ``Loss.asked``.
 """
 
 from __future__ import annotations

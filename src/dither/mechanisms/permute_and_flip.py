@@ -19,11 +19,13 @@ from dither.mechanisms.half_width_draw import HalfWidthDraw, chain_of
 from dither.mechanisms.inverse import answer_and_interval
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
 from dither.mechanisms.registry import mechanism
+from dither.noise.discrete_exponential import window
 from dither.noise.permuted import admitted_chances, first_admitted
 from dither.privacy import Concentrated, Loss, any_pure_rho
 from dither.sensitivity.global_sensitivity import Data
 from dither.sensitivity.middle import HasMiddleScore
 from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.sorted_chain import SortedChain, listed
 from dither.statistics.order import COARSE_POINTS
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -167,6 +169,10 @@ class FlippedDraw(_Draw[Data]):
     mechanism = "permute_and_flip"
 
     def admission(self, data: Data, reachable: ReachableValues) -> Callable[[int, int], bool]:  # noqa: ARG002
+        if isinstance(reachable, SortedChain) and not listed(window(self.total_weight, self.rate)):
+            low, counts = self.statistic.answers.ends[0], self._counts(reachable)
+            return lambda point, above: reachable.changes_to(*counts[point - low]) <= above
+
         def admits(point: int, above: int) -> bool:
             down, up = max(-above, reachable.bottom), min(above, reachable.top)
             return reachable.values(down, down)[0] <= point <= reachable.values(up, up)[0]
@@ -176,10 +182,18 @@ class FlippedDraw(_Draw[Data]):
     def costs(self, data: Data) -> Floats:
         reachable = chain_of(self.statistic).reachable_values(data)
         low, high = self.statistic.answers.ends
+        if isinstance(reachable, SortedChain) and not listed(window(self.total_weight, self.rate)):
+            return np.array([reachable.changes_to(*counts) for counts in self._counts(reachable)], dtype=np.float64)
         reach, points = min(self.changes, max(reachable.top, -reachable.bottom)), np.arange(low, high + 1)
         up, down = links(reachable, reach, 1), links(reachable, reach, -1)
         steps = np.where(points >= up[0], np.searchsorted(up, points), np.searchsorted(-down, -points))
         return steps.astype(np.float64)
+
+    def _counts(self, reachable: SortedChain) -> list[tuple[int, int | None]]:
+        """How many records are below each grid point, and up to it: private."""
+        low, high = self.statistic.answers.ends
+        below = reachable.counts(range(low, high + 1))
+        return list(zip(below, [*below[1:], None], strict=True))
 
     def worst_case_error(self, confidence: float, records: int | None = None) -> WorstCaseError:  # noqa: ARG002
         """Probabilities fall on either side of the value, so they are a mixture of even ones on intervals around it."""
@@ -211,7 +225,7 @@ class MiddleDraw(_Draw[Data]):
 
     @property
     def draw_length(self) -> int:
-        return 0 if self.interval is None else self.interval.ranks(self.statistic) // 2
+        return self.interval_ranks // 2
 
     @property
     def reach(self) -> int:

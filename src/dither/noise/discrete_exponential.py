@@ -188,25 +188,49 @@ def draw_index(
         quick = _index_by_floats(above, rate, None if weights is None else tuple(weights), bits)
         if quick is not None:
             return quick
-    costs = _listed_sizes(costs)
-    # Weights that are far apart need as many digits more, or the lightest would drown in the errors of the heaviest.
-    apart = 0 if weights is None else max(weights).bit_length() - min(weights).bit_length()
-    digits = _DIGITS + apart // 64 * 64
-    # A table of powers is shared by draws at the same rate; its length is rounded up so that they find it again.
-    listed = 1 << (most - least).bit_length()
-    while True:
-        if listed <= _LISTED:
-            small, great = powers(rate, listed, digits)
-            under, over = ([table[cost - least] for cost in costs] for table in (small, great))
-        else:
-            under, over = _weights([cost - least for cost in costs], rate, digits)
-        if weights is not None:
-            under, over = list(map(mul, under, weights)), list(map(mul, over, weights))
-        result = located(list(accumulate(under)), list(accumulate(over)), 0, bits)
-        if result is not None:
-            return result
-        digits = doubled(digits)
-        bits.extend()
+    return _ExactIndices(_listed_sizes(costs), rate, weights).draw(bits)
+
+
+def draw_indices(
+    costs: Sequence[int], rate: Fraction, count: int, source: Source = system, *, weights: Sequence[int] | None = None
+) -> list[int]:
+    """So many independent ones: their weights are worked out once."""
+    exact = _ExactIndices(costs, rate, weights)
+    return [exact.draw(LazyBits(128, source)) for _ in range(count)]
+
+
+class _ExactIndices:
+    """Whole numbers below and above the sums of weights, with as many digits as draws need."""
+
+    def __init__(self, costs: Sequence[int], rate: Fraction, weights: Sequence[int] | None) -> None:
+        self._rate, self._weights = rate, weights
+        # Weights that are far apart need as many digits more, or the lightest would drown in the heaviest's errors.
+        apart = 0 if weights is None else max(weights).bit_length() - min(weights).bit_length()
+        least, self._digits = min(costs), _DIGITS + apart // 64 * 64
+        self._above = [cost - least for cost in costs]
+        self._sums: dict[int, tuple[list[int], list[int]]] = {}
+
+    def draw(self, bits: LazyBits) -> int:
+        """An index by these bits, and more where they do not decide."""
+        digits = self._digits
+        while (result := located(*self._summed(digits), 0, bits)) is None:
+            digits = doubled(digits)
+            bits.extend()
+        return result
+
+    def _summed(self, digits: int) -> tuple[list[int], list[int]]:
+        if digits not in self._sums:
+            # A table of powers is shared by draws at one rate; its length is rounded up so that they find it again.
+            listed = 1 << max(self._above).bit_length()
+            if listed <= _LISTED:
+                small, great = powers(self._rate, listed, digits)
+                under, over = ([table[cost] for cost in self._above] for table in (small, great))
+            else:
+                under, over = _weights(self._above, self._rate, digits)
+            if self._weights is not None:
+                under, over = list(map(mul, under, self._weights)), list(map(mul, over, self._weights))
+            self._sums[digits] = list(accumulate(under)), list(accumulate(over))
+        return self._sums[digits]
 
 
 def _weights(costs: list[int], rate: Fraction, digits: int) -> tuple[list[int], list[int]]:

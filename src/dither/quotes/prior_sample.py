@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,8 @@ FEW_BLOCKS = 16
 """Samples of at most so many blocks are drawn in full."""
 MOST_LISTED = 1 << 22
 """No more neighbouring ranks are listed."""
+HALVINGS = 48
+"""So often the share of the records below a point is halved."""
 NODES = 1 << 14
 """Totals of large samples are integrals over so many equally likely values."""
 
@@ -59,6 +63,24 @@ class ImaginedColumn:
             why = "a quote would have to make all of them up"
             raise NotApplicable("prior", "this many records", why, "quotes without a prior")
         return runs_of(self.ranks(first, last), first - 1)
+
+    def near(self, ranks: Sequence[int]) -> NDArray[np.int64]:
+        """The order statistics of some ranks; of many records without what chance adds to them."""
+        if self._ends is not None:
+            return self.values[np.array(ranks, dtype=np.int64) - 1]
+        return self._on_grid((np.array(ranks, dtype=np.float64) - 0.5) / self.records)
+
+    def below(self, points: Sequence[int]) -> NDArray[np.int64]:
+        """How many records are less than each of these grid points; of many records, how many are expected."""
+        wanted = np.array(points, dtype=np.int64)
+        if self._ends is not None:
+            return np.searchsorted(self.values, wanted, side="left")
+        low, high = np.zeros(len(wanted)), np.ones(len(wanted))
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2.0
+            reached = self._on_grid(middle) >= wanted
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return np.rint(low * self.records).astype(np.int64)
 
     @property
     def values(self) -> NDArray[np.int64]:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dither.sensitivity.global_sensitivity import Data
-from dither.sensitivity.padded_links import FEW_LINKS
+from dither.sensitivity.padded_links import FEW_LINKS, LinkArray
+
+Whole: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
+"""Whole numbers, or those of Python where they need more than 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,38 @@ class ReachableValues:
                 seen.append(self.values(start, stop))
             return seen[0][first - start : last - start + 1]
 
-        return ReachableValues(values, self.bottom, self.top)
+        return replace(self, values=values)
+
+    def most_up_to(self, ends: Whole, first: int, last: int) -> NDArray[np.int64]:
+        """Of each end the most changes, of first to last, that raise no value above it; less than the first if there
+        are none.
+
+        Beyond its own ends, which are public, the chain is not looked at: there it is a bound.
+        """
+        start, stop = max(first, self.bottom), min(last, self.top)
+        return _most(_places(self.values(start, stop), ends, bisect_right), start, stop, last)
+
+    def most_down_to(self, ends: Whole, first: int, last: int) -> NDArray[np.int64]:
+        """The same for changes that lower no value below it."""
+        start, stop = max(first, -self.top), min(last, -self.bottom)
+        links = self.values(-stop, -start)
+        return _most(len(links) - _places(links, ends, bisect_left), start, stop, last)
+
+    def foresee(self, points: Whole, links: int) -> None:
+        """So many links will be compared with these points."""
+
+
+def _most(within: NDArray[np.int64], start: int, stop: int, last: int) -> NDArray[np.int64]:
+    """The most changes by how many of start .. stop keep within an end; those behind the chain's own end all do."""
+    most = within + (start - 1)
+    return most if stop == last else np.where(most == stop, last, most)
+
+
+def _places(links: Sequence[int], ends: Whole, bisect: Callable[[Sequence[int], int], int]) -> NDArray[np.int64]:
+    """How many links lie before each end, or are no greater (``bisect_right``); of very many few are looked at."""
+    if isinstance(links, LinkArray) and ends.dtype == np.int64:
+        return np.searchsorted(links.array, ends, side="right" if bisect is bisect_right else "left")
+    return np.array([bisect(links, end) for end in ends.tolist()], dtype=np.int64)
 
 
 class HasReachableValues(ABC, Generic[Data]):
@@ -62,6 +100,10 @@ class HasReachableValues(ABC, Generic[Data]):
             """True if the value is one of the records: a round number wherever they are.  Public."""
 
         @property
+        def reaches_ranks(self) -> bool:
+            """True if chains are sorted records, seen from a rank (``SortedChain``): counts replace links.  Public."""
+
+        @property
         def monotone_cost(self) -> bool:
             """True if one change moves the costs of all answers the same way, up or down (minimum, maximum): public.
 
@@ -70,6 +112,7 @@ class HasReachableValues(ABC, Generic[Data]):
 
     else:
         answers_are_records = False
+        reaches_ranks = False
 
     @property
     def is_maximum(self) -> bool | None:

@@ -70,6 +70,8 @@ class RankedRecords(Protocol):
     def values(self) -> NDArray[np.int64]: ...
     def ranks(self, first: int, last: int) -> NDArray[np.int64]: ...
     def runs(self, first: int, last: int) -> Runs: ...
+    def near(self, ranks: Sequence[int]) -> NDArray[np.int64]: ...
+    def below(self, points: Sequence[int]) -> NDArray[np.int64]: ...
     def total(self, first: int | None = None, last: int | None = None) -> int: ...
     def moments(self) -> tuple[int, int]: ...
 
@@ -118,6 +120,14 @@ class Column:
     def runs(self, first: int, last: int) -> Runs:
         """The different values at ranks first..last (from 1 to the number of records), with all of their records."""
         return self._order().runs(first - 1, last)
+
+    def near(self, ranks: Sequence[int]) -> NDArray[np.int64]:
+        """The order statistics of some ranks (from 1 to the number of records)."""
+        return self._order().between(0, self.records)[np.array(ranks, dtype=np.int64) - 1]
+
+    def below(self, points: Sequence[int]) -> NDArray[np.int64]:
+        """How many records are less than each of these grid points."""
+        return np.searchsorted(self._order().between(0, self.records), np.array(points, dtype=np.int64), side="left")
 
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""

@@ -29,11 +29,28 @@ from dither.sources.selection import GROUP, VALUE, Selection, counted, end_name
 LEFT_OUT = -1
 """The code of a record that a column leaves out: no column gives it to a record that counts."""
 Whole: TypeAlias = NDArray[np.int64]
-Coded: TypeAlias = Literal["steps", "brackets"]
-"""What the code of a record is: its steps, or its steps within a bracket and else the gap between brackets."""
+Coded: TypeAlias = Literal["steps", "brackets", "cells"]
+"""What the code of a record is: its steps, or its steps within a bracket and else the gap between brackets, or how many
+numbers it reaches."""
 LIMB_BITS = 26
 PRODUCTS = (("high", ""), ("low", ""), ("high", "high"), ("high", "low"), ("low", "low"))
 """The limbs of steps of which sums, and sums of squares, are put together: products of two have 54 bits."""
+
+
+def cell_of(value: exp.Expr, ends: Sequence[exp.Expr], first: int) -> exp.Expr:
+    """How many of some rising numbers are at most this one, and ``first`` more.
+
+    A tree of comparisons: the engine's work grows with its depth.
+    """
+    if not ends:
+        return literal(first)
+    middle = len(ends) // 2
+    below = exp.LT(this=value.copy(), expression=ends[middle].copy())
+    return (
+        exp.case()
+        .when(below, cell_of(value, ends[:middle], first))
+        .else_(cell_of(value, ends[middle + 1 :], first + middle + 1))
+    )
 
 
 @dataclass(frozen=True)
@@ -65,6 +82,8 @@ class Part:
             return literal(0)
         if self.coded == "steps":
             return self.shifted(value)
+        if self.coded == "cells":
+            return cell_of(value, ends, 0)
         code = exp.case()
         for place, end in enumerate(ends):
             below = exp.LT(this=value.copy(), expression=end)

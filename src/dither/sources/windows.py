@@ -32,7 +32,7 @@ from dither.sources.engines.engine import column, double_literal
 from dither.sources.grid import Grid
 from dither.sources.people import PeopleTotals
 from dither.sources.predicates import literal
-from dither.sources.scans import LEFT_OUT, LIMB_BITS, PRODUCTS, Coded, Found, Part, largest, sampled, scan
+from dither.sources.scans import LEFT_OUT, LIMB_BITS, PRODUCTS, Coded, Found, Part, cell_of, largest, sampled, scan
 from dither.sources.selection import GROUP, VALUE, Key, Selection, counted, raw_value, thresholds
 from dither.sources.states import STATES
 
@@ -50,6 +50,8 @@ MOST_EXTREMES = 1 << 14
 """Up to so many extreme records, of all groups together, are aggregated by the engine in one pass without a sample."""
 MOST_LISTED = 1 << 22
 """Up to about so many records within brackets are listed as they are; more, as equal ones, are counted by value."""
+FEW_PER_POINT = 8
+"""Who asks for counts below so large a part of all grid points gets all records, counted by value."""
 _CHANGED = "the source changed while it was being read; what was charged stays charged"
 
 Bracket: TypeAlias = tuple[int, int]
@@ -224,6 +226,8 @@ class EngineColumns:
         """Up to which power the steps of all records will be summed: a hint."""
         self.tied = False
         """Whether values are wanted with all of their records."""
+        self._below: dict[int, dict[int, int]] = {}
+        """How many records of a group are less than a point, where somebody asked."""
         self._shared = SharedReading() if shared is None else shared
         self._shared.add(self)
 
@@ -401,6 +405,56 @@ class EngineColumns:
         self.tied = True
         return self._holding(index, first, last).runs(first, last)
 
+    def near(self, index: int, ranks: Sequence[int]) -> NDArray[np.int64]:
+        """Values that lie near these ranks, from the sample, or at them, where all values are held."""
+        records, whole = self._known()[index].records, self._whole(index)
+        wanted = np.array(ranks, dtype=np.int64)
+        if whole is not None:
+            return whole.values[np.searchsorted(whole.ends, wanted, side="left")]
+        if self.sample is None:
+            self._take_sample()
+        sample = _NONE if self.sample is None else self.sample[index]
+        places = np.minimum((wanted * (len(sample) / max(records, 1))).astype(np.int64), len(sample) - 1)
+        return sample[places] + self.grid.ends[0] if len(sample) else _NONE
+
+    def below(self, index: int, points: Sequence[int]) -> NDArray[np.int64]:
+        """How many records are less than each of these grid points: exact, by one pass for those not asked before."""
+        low, high = self.grid.ends
+        records, whole = self._known()[index].records, self._whole(index)
+        if whole is not None:
+            until = np.searchsorted(whole.values, np.array(points, dtype=np.int64), side="left")
+            return np.concatenate([[0], whole.ends])[until]
+        known = self._below.setdefault(index, {})
+        unknown = sorted({point for point in points if low < point <= high and point not in known})
+        if FEW_PER_POINT * len(unknown) > self.grid.points:
+            self._read(_Wish(self.steps_part(), {index: [self._everything]}, 0))
+            return self.below(index, points)
+        if unknown:
+            ends = {index: tuple(float(end) for end in thresholds(self.grid, unknown))}
+            result = scan([self._part("cells", ends)], [index])[0].get(index)
+            if _records_of(result) != records:
+                raise SourceFailed(_CHANGED)
+            held = np.zeros(len(unknown) + 1, dtype=np.int64)
+            if result is not None:
+                held[result.codes] = result.counts
+            known.update(zip(unknown, np.cumsum(held).tolist(), strict=False))
+        return np.array([0 if point <= low else known.get(point, records) for point in points], dtype=np.int64)
+
+    def _whole(self, index: int) -> Segment | None:
+        """All values of a group, if they are few: fetched where they were not yet."""
+        group = self._known()[index]
+        for segment in group.segments:
+            if segment.offset == 0 and segment.last == group.records:
+                return segment
+        if self.sample is not None or not group.records or not self.is_read_whole(self.estimated_rows):
+            return None
+        self._read(_Wish(self.steps_part(), {index: [self._everything]}, 0))
+        return self._whole(index)
+
+    def _take_sample(self) -> None:
+        self.fraction = _sampled_share(self.estimated_rows(), len(self.selection.groups), 1)
+        (self.sample,) = sampled([self.steps_part()], self.fraction)
+
     def _holding(self, index: int, first: int, last: int) -> Segment:
         """A segment with these ranks, and with the sum of what lies before it where sums are wanted."""
         group = self._known()[index]
@@ -428,8 +482,7 @@ class EngineColumns:
             if any(tried.get(index) == [self._everything] for index in short):
                 raise SourceFailed(_CHANGED)
             if self.sample is None:
-                self.fraction = _sampled_share(self.estimated_rows(), len(self.selection.groups), 1)
-                (self.sample,) = sampled([self.steps_part()], self.fraction)
+                self._take_sample()
             tried = {index: self._brackets(index, each, slack) for index, each in short.items()}
             self._read(self._wish(tried, max(self.powers, int(self.summed))))
             slack *= WIDER
@@ -540,6 +593,14 @@ class EngineColumn:
         """The different values at ranks first..last (from 1 to the number of records), with all of their records."""
         return self._all.runs(self._index, first, last)
 
+    def near(self, ranks: Sequence[int]) -> NDArray[np.int64]:
+        """Values that lie near these ranks (from 1 to the number of records): they may suggest, and decide nothing."""
+        return self._all.near(self._index, ranks)
+
+    def below(self, points: Sequence[int]) -> NDArray[np.int64]:
+        """How many records are less than each of these grid points: exact."""
+        return self._all.below(self._index, points)
+
     def total(self, first: int | None = None, last: int | None = None) -> int:
         """The exact sum of all records, or of those at ranks first..last."""
         if first is not None and last is not None:
@@ -586,19 +647,6 @@ def _around(share: float, width: int, records: float) -> tuple[int, int]:
     """The ranks on either side of a quantile."""
     at = max(share * records, 1.0)
     return int(at) - width, math.ceil(at) + width
-
-
-def _bin_of(value: exp.Expr, inner: list[float], first: int) -> exp.Expr:
-    """The index of the bin of a number, by a tree of comparisons: the engine's work grows with its depth."""
-    if not inner:
-        return literal(first)
-    middle = len(inner) // 2
-    left = exp.LT(this=value.copy(), expression=double_literal(inner[middle]))
-    return (
-        exp.case()
-        .when(left, _bin_of(value, inner[:middle], first))
-        .else_(_bin_of(value, inner[middle + 1 :], first + middle + 1))
-    )
 
 
 def _sampled_share(rows: int, groups: int, brackets: int) -> float:
@@ -660,7 +708,8 @@ class BinnedRecords:
 
 def binned_numbers(selection: Selection, name: str, edges: tuple[float, ...], missing: float) -> list[BinnedRecords]:
     """Records between consecutive edges, for every group; those outside are in the first and the last bin."""
-    return _binned(selection, name, _bin_of(column(VALUE), list(edges[1:-1]), 0), len(edges) - 1, missing=missing)
+    place = cell_of(column(VALUE), [double_literal(edge) for edge in edges[1:-1]], 0)
+    return _binned(selection, name, place, len(edges) - 1, missing=missing)
 
 
 def binned_categories(selection: Selection, name: str, categories: tuple[str, ...]) -> list[BinnedRecords]:

@@ -31,6 +31,7 @@ from dither.sensitivity.norms import HasNormLadder
 from dither.sensitivity.padded_links import padded
 from dither.sensitivity.quantiles import HasQuantiles
 from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
+from dither.sensitivity.sorted_chain import SortedChain
 from dither.sources.column import Column, RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.sampling_ranks import known_sampling_ranks
@@ -83,6 +84,7 @@ class RankedValue(
     mechanism_preference = FITTED_FIRST
     linear_time_ladder = True
     answers_are_records = True
+    reaches_ranks = True
 
     @property
     def global_sensitivity(self) -> int:
@@ -143,14 +145,14 @@ class RankedValue(
         return np.asarray(above - below)
 
     def reachable_values(self, data: RankedRecords) -> ReachableValues:
-        return ReachableValues(ranks_from(data, self.rank, self.answers.ends), -self.rank, self.records - self.rank + 1)
+        return chain_from(data, self.rank, self.answers.ends, self.rank, self.records - self.rank + 1)
 
     def imbalance(self, data: RankedRecords) -> Callable[[int], int]:
         return split_by(data, self.middle_share)
 
     def population_chains(self, data: RankedRecords, miss: Fraction) -> tuple[ReachableValues, ReachableValues]:
         lower, upper = (
-            ReachableValues(ranks_from(data, rank, self.answers.ends), -rank, self.records - rank + 1)
+            chain_from(data, rank, self.answers.ends, rank, self.records - rank + 1)
             for rank in self._sampling_ranks(miss)
         )
         return lower, upper
@@ -191,6 +193,11 @@ def ranks_from(data: RankedRecords, rank: int, ends: tuple[int, int]) -> Callabl
         return padded(low, before, inside, high, last - first + 1 - before - len(inside))
 
     return values
+
+
+def chain_from(data: RankedRecords, rank: int, ends: tuple[int, int], down: int, up: int) -> SortedChain:
+    """The sorted records seen from a rank; so many changes, which is public, take the value to either bound."""
+    return SortedChain(ranks_from(data, rank, ends), -down, up, lambda changes: rank + changes, data)
 
 
 def evenly_spread(records: int, grid: Grid) -> Column:

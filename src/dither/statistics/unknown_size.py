@@ -34,16 +34,17 @@ from dither.sensitivity.margins import LevelsByMargins
 from dither.sensitivity.middle import HasMiddleScore, split_by
 from dither.sensitivity.padded_links import FEW_LINKS, padded
 from dither.sensitivity.reachable import HasPopulationChains, HasReachableValues, ReachableValues
+from dither.sensitivity.sorted_chain import SortedChain
 from dither.sensitivity.sum_and_count import HasSumAndCount
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.order import (
     OrderLadder,
     RankedValue,
+    chain_from,
     preferred_for_extremes,
     preferred_for_quantiles,
     rank_of,
-    ranks_from,
 )
 from dither.statistics.sampling_ranks import known_sampling_ranks, sampling_ranks
 from dither.statistics.statistic import FITTED_FIRST, Statistic, VectorStatistic, preferred_for_totals
@@ -77,6 +78,7 @@ class SharedRank(
     mechanism_preference = FITTED_FIRST
     linear_time_ladder = True
     answers_are_records = True
+    reaches_ranks = True
 
     @property
     def global_sensitivity(self) -> int:
@@ -128,12 +130,12 @@ class SharedRank(
         here = self.ranked(data)
         if self.neighbours is not Neighbours.ADD_REMOVE or self.monotone_cost:
             # For extremes costs must stay counts of one tail.
-            return ReachableValues(here.reachable_values(data).values, -self.most - 1, self.most + 1)
+            return chain_from(data, here.rank, self.answers.ends, self.most + 1, self.most + 1)
         share, records = self.share, data.records
         low, high = self.answers.ends
 
         def rank_at(changes: int) -> int:
-            return int(reachable_ranks(share, records, changes, changes)[0])
+            return reachable_rank(share, records, changes)
 
         def values(first: int, last: int) -> Sequence[int]:
             every = range(first, last + 1)
@@ -149,7 +151,7 @@ class SharedRank(
 
         # To put the upper bound at its rank, as many records as there are may have to be outnumbered.
         farthest = self._farthest
-        return ReachableValues(values, -farthest, farthest)
+        return SortedChain(values, -farthest, farthest, rank_at, data)
 
     def ranks_within(self, changes: int) -> int:
         if self.neighbours is not Neighbours.ADD_REMOVE or self.monotone_cost:
@@ -160,7 +162,7 @@ class SharedRank(
         # Ranks and the number of records above them rise by 0 or 1 with each record that is added, so that chains of
         # the sorted data interlace; their ends must not say how many records there are.
         lower, upper = (
-            ReachableValues(ranks_from(data, rank, self.answers.ends), -self.most - 1, self.most + 1)
+            chain_from(data, rank, self.answers.ends, self.most + 1, self.most + 1)
             for rank in sampling_ranks(data.records, self.share, miss)
         )
         return lower, upper
@@ -173,6 +175,16 @@ class SharedRank(
     def _farthest(self) -> int:
         slowest = max(self.share, 1 - self.share)
         return int((self.most + 2) / slowest) + 2
+
+
+def reachable_rank(share: Fraction, records: int, changes: int) -> int:
+    """The rank of ``reachable_ranks`` for one number of changes, in whole numbers of any size."""
+    count, reached = abs(changes), []
+    for added in (count, max(count - records, 0)):
+        removed = count - added
+        rank = max(1, -(-share.numerator * (records + added - removed) // share.denominator))
+        reached.append(rank + removed if changes > 0 else rank - added)
+    return max(reached) if changes > 0 else min(reached)
 
 
 def reachable_ranks(share: Fraction, records: int, first: int, last: int) -> NDArray[np.int64]:
@@ -485,12 +497,18 @@ class ReachableValuesOfPeople(OfPeople[Data], HasReachableValues[Data]):
     def answers_are_records(self) -> bool:
         return isinstance(self.base, HasReachableValues) and self.base.answers_are_records
 
+    @property
+    def reaches_ranks(self) -> bool:
+        return isinstance(self.base, HasReachableValues) and self.base.reaches_ranks
+
     def reachable_values(self, data: Data) -> ReachableValues:
         base = self.base
         if not isinstance(base, HasReachableValues):
             raise TypeError(type(base).__name__)
         fine = base.reachable_values(data)
         rows = self.rows
+        if isinstance(fine, SortedChain):
+            return fine.scaled(rows)
 
         def values(first: int, last: int) -> Sequence[int]:
             return list(fine.values(rows * first, rows * last)[::rows])
