@@ -31,6 +31,7 @@ SLOPES = (2.0, -1.0)
 MANY_SLOPES = (2.0, 1.25, 0.5, -0.25, -1.0)
 LEAST_ROBUST = 10_080
 """The least number of records from which R_H plans three coefficients at epsilon 1."""
+ADASSP = "AdaSSP, written from its author's code"
 REGRESSIONS = {
     "two features": (2, 0.0),
     "two features, 5% outliers": (2, 0.05),
@@ -258,6 +259,8 @@ def _regressions(quick: bool) -> list[Comparison]:
         else:
             others.append(Way("OpenDP", "regression", "OpenDP Theil-Sen", absent="one feature only"))
         others.append(Way(OURS, "regression", "ols, noisy moments (ours)", {**options, "method": "ols"}))
+        others.append(Way(OURS, "adassp", ADASSP, options))
+        others.append(_tukey_em(1_000))
         others.append(Way(OURS, "plain_regression", "least squares, not private"))
         results.append(
             Comparison(
@@ -277,12 +280,17 @@ def _regressions(quick: bool) -> list[Comparison]:
     return results
 
 
+def _tukey_em(models: int) -> Way:
+    label = f"TukeyEM, {models:,} models, written from its paper"
+    return Way(OURS, "tukey_em", label, {"epsilon": 1.0, "models": models}, note="its test always passes")
+
+
 def _many_features(quick: bool) -> list[Comparison]:
     """Five features, over TukeyEM with the number of blocks that is best for it; one data set a round."""
     options, result = {"epsilon": 1.0, "delta": DELTA}, []
     for n, limit, models in ((5_000, 1.2, (250, 500, 625)), (30_000, 1.1, (1_000, 1_500, 2_500))):
         rounds = 6 if quick else 40 if n > 5_000 else 200
-        tukey = [Way(OURS, "tukey_em", f"TukeyEM, {m} models (imitated)", {**options, "models": m}) for m in models]
+        tukey = [_tukey_em(count) for count in models]
         result.append(
             Comparison(
                 name=f"many features/{n}",
@@ -291,6 +299,7 @@ def _many_features(quick: bool) -> list[Comparison]:
                 ours=Way(OURS, "regression", "regression, auto", {**options, "method": "auto"}),
                 others=(
                     *tukey,
+                    Way(OURS, "adassp", ADASSP, options),
                     Way(OURS, "regression", "ols, noisy moments (ours)", {**options, "method": "ols"}),
                     Way(OURS, "plain_regression", "least squares, not private"),
                 ),
