@@ -41,13 +41,13 @@ class PolyPlace:
     def _joint(self) -> float:
         """What the tail is multiplied by, so that the density has no jump at u = 1/a."""
         a = self.exponent
-        return (1.0 - 1.0 / a) ** (a - 1.0) * (1.0 + 1.0 / a) ** (a + 1.0)
+        return math.pow(1.0 - 1.0 / a, a - 1.0) * math.pow(1.0 + 1.0 / a, a + 1.0)
 
     @property
     def _mass(self) -> float:
         """Of h over the positive half-line."""
         a = self.exponent
-        return (1.0 - (1.0 - 1.0 / a) ** a + self._joint * (1.0 + 1.0 / a) ** -a) / a
+        return (1.0 - math.pow(1.0 - 1.0 / a, a) + self._joint * math.pow(1.0 + 1.0 / a, -a)) / a
 
     def log_density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of X."""
@@ -61,16 +61,16 @@ class PolyPlace:
     def mean(self) -> float:
         """Of |X|."""
         a = self.exponent
-        near = (1.0 - 2.0 * (1.0 - 1.0 / a) ** a) / (a * (a + 1.0))
-        far = self._joint * (1.0 + 1.0 / a) ** -a * 2.0 / (a * (a - 1.0))
+        near = (1.0 - 2.0 * math.pow(1.0 - 1.0 / a, a)) / (a * (a + 1.0))
+        far = self._joint * math.pow(1.0 + 1.0 / a, -a) * 2.0 / (a * (a - 1.0))
         return self.scale * (near + far) / self._mass
 
     def quantile(self, tail: float) -> float:
         """What |X| exceeds with probability ``tail``."""
         a, mass = self.exponent, self._mass
-        if tail * mass * a <= self._joint * (1.0 + 1.0 / a) ** -a:
-            return self.scale * float((tail * mass * a / self._joint) ** (-1.0 / a) - 1.0)
-        return self.scale * float(1.0 - (1.0 - (1.0 - tail) * mass * a) ** (1.0 / a))
+        if tail * mass * a <= self._joint * math.pow(1.0 + 1.0 / a, -a):
+            return self.scale * (math.pow(tail * mass * a / self._joint, -1.0 / a) - 1.0)
+        return self.scale * (1.0 - math.pow(1.0 - (1.0 - tail) * mass * a, 1.0 / a))
 
 
 def least_factor(epsilon: float, steps: int = 2_000) -> float:

@@ -116,7 +116,8 @@ class JointExp:
             gap = self._gap_after(last, after)
             place = _pick(self._ends[last][: len(gap)] + gap, rng)
             size = 1 + _pick(self._runs(last, slice(place, place + 1))[:, 0], rng)
-            outputs[last - size + 1 : last + 1] = np.sort(rng.uniform(*self._edges[place : place + 2], size))
+            low, high = self._edges[place : place + 2]
+            outputs[last - size + 1 : last + 1] = np.sort(rng.uniform(low, high, size))
             last, after = last - size, place
         return outputs
 
@@ -165,8 +166,7 @@ class RankNoise:
     def draw(self, rng: np.random.Generator) -> Floats:
         """Noise for the rank of every quantile."""
         signs = self.signs()
-        noise: Floats = signs @ rng.laplace(0.0, self.scale, signs.shape[1])
-        return noise
+        return np.asarray(signs @ rng.laplace(0.0, self.scale, signs.shape[1]), dtype=np.float64)
 
     def bound(self, miss: float) -> float:
         """What no rank's noise exceeds but with probability ``miss`` (Chernoff, and a sum over all ranks)."""

@@ -41,8 +41,7 @@ def adassp(
     noise = upper + np.triu(upper, 1).T
     matrix = moments + spread * row_bound**2 * noise + max(0.0, wanted - drawn) * np.eye(size)
     target = design.T @ labels + spread * row_bound * label_bound * rng.normal(size=size)
-    coefficients: NDArray[np.float64] = np.linalg.solve(matrix, target)
-    return coefficients
+    return np.asarray(np.linalg.solve(matrix, target), dtype=np.float64)
 
 
 def tukey_em(
