@@ -76,7 +76,7 @@ _INLINE = re.compile(rf"<!-- ({'|'.join(FIGURES)}): (.+?) -->.*?<!-- / -->", re.
 def is_other(peer: str) -> bool:
     """True for another library or a published method: whatever is neither a yardstick nor our own.
 
-    >>> is_other("OpenDP"), is_other("TukeyEM, 500 models (imitated)"), is_other("least squares, not private")
+    >>> is_other("OpenDP"), is_other("JointExp, written from its authors' code"), is_other("least squares, not private")
     (True, True, False)
     """
     return peer != "-" and not any(fnmatchcase(peer, pattern) for pattern in (*YARDSTICKS, *OWN))

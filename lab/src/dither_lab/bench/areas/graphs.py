@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
+from dither_lab.bench.anchors.polyplace import NO_POLYPLACE, POLYPLACE
 from dither_lab.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 from dither_lab.bench.sources import real_file, stand_in
 
@@ -27,7 +28,12 @@ SIZES = {
 """Vertices and edges of the real graphs."""
 COMPARED = tuple(SIZES)[:4]
 CHANGE_VERTEX = "change all edges of one vertex"
-OTHERS = {"ladder mechanism (Zhang et al. 2015)": "ladder", "NRS11 Laplace, paper's constants": "paper"}
+OTHERS = {
+    "ladder mechanism (Zhang et al. 2015)": "ladder",
+    "NRS11 Laplace, paper's constants": "paper",
+    POLYPLACE: "polyplace",
+}
+"""PolyPlace has the same smooth bound as our power law."""
 LADDER = "exact triangle ladder at beta 1/20 of"
 
 
@@ -73,7 +79,7 @@ def _generated(model: str, edges: int, index: int, folder: Path) -> Dataset:
 
 def _errors(quick: bool) -> list[Comparison]:
     def way(label: str, prepared: str, epsilon: float) -> Way:
-        note = "delta 1e-6 on top" if prepared == "paper" else ""
+        note = {"paper": "delta 1e-6 on top", "polyplace": NO_POLYPLACE}.get(prepared, "")
         return Way(OURS, "error", label, {"mechanism": prepared, "epsilon": epsilon, "delta": DELTA}, note=note)
 
     return [
@@ -89,7 +95,7 @@ def _errors(quick: bool) -> list[Comparison]:
             score=lambda answer, data: float(answer),
             unit="triangles",
             effort=MeasuringEffort(1),
-            asked=(Asked("error", 0.6),),
+            asked=(Asked("error", 0.6, peers=tuple(OTHERS)[:2]),),
         )
         for name in (COMPARED[:2] if quick else COMPARED)
         for epsilon in ((1.0,) if quick else (0.1, 0.5, 1.0))

@@ -6,12 +6,14 @@ Counting queries: how many of 5,000 records have each of 64 attributes; the erro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dither_lab.bench.anchors.polyplace import NO_POLYPLACE, POLYPLACE
 from dither_lab.bench.design import CHANGE_ONE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
 
 SCALE = "123456789/1000"
@@ -90,7 +92,10 @@ def _factors() -> list[Comparison]:
             what="E|Z|/(alpha beta) of noise for a smooth bound",
             data=NOTHING,
             ours=way("power law, exact mechanism", "power_law", "exact", epsilon),
-            others=(way("NRS11: Cauchy, paper's constants", "cauchy", "paper", epsilon),),
+            others=(
+                way("NRS11: Cauchy, paper's constants", "cauchy", "paper", epsilon),
+                replace(way(POLYPLACE, "polyplace", "exact", epsilon), note=NO_POLYPLACE),
+            ),
             measures=("error",),
             guarantee=f"epsilon {epsilon:g}",
             neighbours="any",

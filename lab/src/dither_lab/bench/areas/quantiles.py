@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from dither_lab.bench.anchors.quantiles import SliceQuantiles
 from dither_lab.bench.design import (
     CHANGE_ONE,
     OURS,
@@ -144,6 +145,23 @@ def _by_mechanism(quick: bool) -> list[Comparison]:
     ]
 
 
+CENT, DELTA = 0.01, 1e-6
+NO_SLICES = "delta 1e-6 on top; no anchor: written from its authors' code, of the paper the beginning could be read"
+
+
+def _joint_exp(count: int, absent: str | None = None) -> Way:
+    options = {"bounds": (0, 1_000_000), "epsilon": 1.0, "count": count}
+    return Way(OURS, "joint_exp", "JointExp, written from its authors' code", options, absent=absent)
+
+
+def _slice_quantiles(count: int, size: int) -> Way:
+    """Where its slices would overlap it has no guarantee, which its row says."""
+    options = {"bounds": (0, 1_000_000), "epsilon": 1.0, "delta": DELTA, "count": count, "grid": CENT}
+    absent = SliceQuantiles.refusal(size, count, bounds=(0.0, 1e6), grid=CENT, epsilon=1.0, delta=DELTA)
+    label = "SliceQuantiles, written from its authors' code"
+    return Way(OURS, "slice_quantiles", label, options, absent=absent, note=NO_SLICES)
+
+
 def _several(quick: bool) -> Comparison:
     def make(index: int, folder: Path) -> Dataset:
         return {"x": np.clip(np.random.default_rng([9, index]).lognormal(11, 0.6, 10_000), 0, 1e6)}
@@ -152,24 +170,25 @@ def _several(quick: bool) -> Comparison:
         truth = np.quantile(data["x"], [k / 10 for k in range(1, 10)], method="inverted_cdf")
         return float(np.abs(np.array(answer) - truth).sum())
 
-    options = {"bounds": (0, 1_000_000), "epsilon": 1.0}
+    options, separate = {"bounds": (0, 1_000_000), "epsilon": 1.0}, "nine releases of ours"
     return Comparison(
         name="deciles",
         what="nine deciles of 10,000 lognormal salaries, total error",
         data=Data("deciles", make, 8 if quick else 20),
         ours=Way(OURS, "deciles", "joint draw", options),
-        others=(Way(OURS, "separate", "nine releases of ours", options),),
+        others=(Way(OURS, "separate", separate, options), _joint_exp(9)),
         measures=("error",),
         guarantee="epsilon 1",
         neighbours=CHANGE_ONE,
         score=score,
         unit="dollars",
-        effort=MeasuringEffort(8 if quick else 20, 5, 0.3),
-        asked=(Asked("error", 0.6),),
+        effort=MeasuringEffort(8 if quick else 20, 5 if quick else 10, 1.0),
+        asked=(Asked("error", 0.6, peers=(separate,)),),
     )
 
 
 PAYS = "20,000 lognormal pays"
+NO_POSTRI = "no anchor: of its paper (arXiv 2604.07581) the abstract and summaries could be read, not the method"
 WIDEST = {0.5: 320, 1.0: 180, 2.0: 100}
 """What the half-width of a median's interval was to be at most."""
 
@@ -192,7 +211,7 @@ def _median_intervals(quick: bool) -> list[Comparison]:
             what=f"half-width of the 95% interval of the median of {PAYS}",
             data=Data("pays", partial(_pays, 20_000), count),
             ours=way("inverse draw and one draw of the width", "auto", epsilon),
-            others=(way("smooth", "smooth", epsilon),),
+            others=(way("smooth", "smooth", epsilon), Way(OURS, "half_width", "PostRI", absent=NO_POSTRI)),
             measures=("error",),
             guarantee=f"epsilon {epsilon:g}",
             neighbours=CHANGE_ONE,
@@ -521,8 +540,13 @@ def _several_without_bounds(quick: bool) -> list[Comparison]:
     ]
 
 
-MANY = {(49, 100_000): 20.0, (99, 100_000): 18.0, (49, 2_000_000): None, (99, 2_000_000): None}
-"""How many quantiles of how many records, and by how many ranks they were to be missed at most."""
+MANY = {
+    (49, 100_000): (200, 20.0),
+    (99, 100_000): (200, 18.0),
+    (49, 2_000_000): (40, None),
+    (99, 2_000_000): (40, None),
+}
+"""How many quantiles of how many records; how many answers; and by how many ranks they were to be missed at most."""
 
 
 def _many_quantiles(quick: bool) -> list[Comparison]:
@@ -534,15 +558,19 @@ def _many_quantiles(quick: bool) -> list[Comparison]:
             what=f"{several} quantiles of {size:,} lognormal pays, mean error in ranks",
             data=Data(f"pays {size}", partial(_pays, size), count),
             ours=Way(OURS, "deciles", options={"bounds": (0, 1_000_000), "epsilon": 1.0, "count": several}),
+            others=(
+                _joint_exp(several, None if size == 100_000 else f"its tables of {size:,} records were not made"),
+                _slice_quantiles(several, size),
+            ),
             measures=("error",),
             guarantee="epsilon 1",
             neighbours=CHANGE_ONE,
             score=lambda answer, data: _missed_ranks(answer, data["x"]),
             quantity="ranks",
-            effort=MeasuringEffort(count, 3 if quick else 40, 20.0 if quick else 400.0),
+            effort=MeasuringEffort(count, 3 if quick else draws // count, 20.0 if quick else 400.0),
             asked=() if limit is None else (Asked("error", limit, of="ours"),),
         )
-        for (several, size), limit in MANY.items()
+        for (several, size), (draws, limit) in MANY.items()
         if not quick or size == 100_000
     ]
 

@@ -26,6 +26,7 @@ from dither.privacy import Loss
 from dither.queries.trees import MSTCost
 from dither.sensitivity.ladder import Ladder
 from dither.sensitivity.limited_shares import HasLimitedShares
+from dither_lab.bench.anchors.polyplace import PolyPlace
 
 BETA = Fraction(1, 20)
 RING = np.array([(k, (k + step) % 12) for k in range(12) for step in (1, 2)])
@@ -82,6 +83,9 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     loss = Loss(epsilon, options["delta"]) if paper else Loss(epsilon)
     prepared: Any = mechanism.prepare(MechanismSpec(statistic, loss, Laplace() if paper else None))
     point = prepared.point
+    if options["mechanism"] == "polyplace":
+        gamma = float(point.beta)
+        return lambda: PolyPlace.for_bound(float(rungs.smooth(point.beta)), gamma=gamma, epsilon=epsilon).quantile(0.5)
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
 
 

@@ -15,6 +15,7 @@ from dither.kernels.clusters import kmeans as lloyd
 from dither.noise.gaussian import Gaussian
 from dither.procedures.centre import Centre
 from dither.procedures.metrics import Matching
+from dither_lab.bench.anchors import regression as anchors
 
 
 def _centres(value: Any, k: int, dimensions: int) -> list[list[float]] | None:
@@ -127,30 +128,26 @@ def regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], An
 
 
 def tukey_em(options: dict[str, float], data: dict[str, NDArray[np.float64]]) -> Callable[[], list[float]]:
-    """TukeyEM (Amin et al. 2022) in floats, as its authors state it, but for a test that always passes.
+    """TukeyEM in floats: its slopes."""
+    design, y, rng = _with_intercept(data), data["y"], np.random.default_rng()
+    models, epsilon = int(options["models"]), options["epsilon"]
+    return lambda: _slopes(anchors.tukey_em(design, y, models=models, epsilon=epsilon, rng=rng))
 
-    Half of epsilon is for that test; the draw looks at boxes of a depth of at least a quarter of the models.
-    """
-    X, y, models, rate = data["X"], data["y"], int(options["models"]), options["epsilon"] / 4
-    design, rng = np.column_stack([np.ones(len(y)), X]), np.random.default_rng()
 
-    def work() -> list[float]:
-        parts = rng.permutation(len(y))[: len(y) // models * models].reshape(models, -1)
-        fits = np.sort(np.array([np.linalg.lstsq(design[part], y[part])[0] for part in parts]), axis=0)
-        depths = np.arange(models // 2, models // 4, -1)
-        low, high = fits[depths - 1], fits[models - depths]
-        inside = np.log(high - low).sum(axis=1)
-        shells = inside.copy()
-        shells[1:] += np.log1p(-np.exp(inside[:-1] - inside[1:]))
-        weights = shells + rate * depths
-        chances = np.exp(weights - weights.max())
-        level = rng.choice(len(depths), p=chances / chances.sum())
-        while True:
-            point = rng.uniform(low[level], high[level])
-            if level == 0 or ((point < low[level - 1]) | (point > high[level - 1])).any():
-                return [float(coordinate) for coordinate in point[1:]]
+def adassp(options: dict[str, float], data: dict[str, NDArray[np.float64]]) -> Callable[[], list[float]]:
+    """AdaSSP in floats: its slopes, within the bounds that least squares is given, here and in other libraries."""
+    design, y, rng = _with_intercept(data), data["y"], np.random.default_rng()
+    bounds = {"row_bound": float(design.shape[1]) ** 0.5, "label_bound": 5.0}
+    given = {"epsilon": options["epsilon"], "delta": options["delta"], **bounds}
+    return lambda: _slopes(anchors.adassp(design, y, **given, rng=rng))
 
-    return work
+
+def _slopes(coefficients: NDArray[np.float64]) -> list[float]:
+    return [float(slope) for slope in coefficients[1:]]
+
+
+def _with_intercept(data: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.column_stack([np.ones(len(data["y"])), data["X"]])
 
 
 def regression_refused(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
@@ -161,7 +158,7 @@ def regression_refused(options: dict[str, Any], data: dict[str, Any]) -> Callabl
 
 def plain_regression(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
     """Least squares, not private."""
-    design, y = np.column_stack([np.ones(len(data["y"])), data["X"]]), data["y"]
+    design, y = _with_intercept(data), data["y"]
 
     def work() -> Any:
         return np.linalg.lstsq(design, y)[0][1:].tolist()

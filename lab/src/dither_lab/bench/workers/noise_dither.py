@@ -16,6 +16,7 @@ from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace, integer_laplace
 from dither.noise.vectors import integer_laplace_draws, rounded_draws
+from dither_lab.bench.anchors.polyplace import least_factor
 
 LAWS = {
     "laplace": Laplace(),
@@ -57,6 +58,8 @@ def vector(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], None]:
 
 def factor(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """E|Z| / (alpha beta): the mean error for a smooth bound of one, times 1/beta."""
+    if options["noise"] == "polyplace":
+        return lambda: least_factor(options["epsilon"])
     law: Any = dt.Cauchy(gamma=4) if options["noise"] == "cauchy" else options["noise"]
 
     def work() -> float:

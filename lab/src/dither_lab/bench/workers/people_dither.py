@@ -74,6 +74,19 @@ def _tables(folder: str) -> dict[str, dt.LinkedTable]:
     }
 
 
+class ArchivedOptions(TypedDict):
+    """A relative error that others published, in percent."""
+
+    name: str
+    percent: float
+
+
+def archived(options: ArchivedOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float]]:
+    """Cells that are off by what was published."""
+    truth = np.asarray(data[f"{options['name']} truth"], dtype=float).ravel()
+    return lambda: [float(cell) for cell in truth * (1.0 + options["percent"] / 100.0)]
+
+
 def statement(options: PrivateStatementOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float] | None]:
     """All cells of the groups that are there, group by group; None if one of them is refused."""
     groups, budget = np.atleast_1d(data[f"{options['name']} groups"]), dt.Budget(1e6)

@@ -13,6 +13,7 @@ import dither as dt
 from dither.mechanism_names import MechanismName
 from dither.sources.column import Column, read_column, shape_of
 from dither.typing import IntervalName
+from dither_lab.bench.anchors.quantiles import JointExp, SliceQuantiles
 
 PAY_BOUNDS = (0, 600_000)
 CHOICES: dict[str, dict[str, Any]] = {
@@ -173,6 +174,50 @@ def separate(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], list
     asked, bounds = _spaced(options.get("count", 9)), options.get("bounds")
     ends, each = None if bounds is None else tuple(bounds), options["epsilon"] / len(asked)
     return lambda: [float(dt.quantile(data["x"], q=q, bounds=ends, epsilon=each, confidence=None).value) for q in asked]
+
+
+class QuantileOptions(TypedDict):
+    """Evenly spaced quantiles, for published methods."""
+
+    bounds: tuple[float, float]
+    epsilon: float
+    delta: float
+    count: int
+    grid: float
+    """The least distance of two records, as somebody guessed it: it sets how many records a slice has."""
+
+
+_JOINT: dict[int, JointExp] = {}
+"""Of the dataset whose turn it is: its tables take hundreds of megabytes."""
+
+
+def joint_exp(options: QuantileOptions, data: ColumnWithGaps) -> Callable[[], list[float]]:
+    """JointExp in floats."""
+    x, asked, rng = data["x"], _spaced(options["count"]), np.random.default_rng()
+    low, high = options["bounds"]
+
+    def work() -> list[float]:
+        if id(x) not in _JOINT:
+            _JOINT.clear()
+            _JOINT[id(x)] = JointExp(x, asked, bounds=(low, high), epsilon=options["epsilon"])
+        drawn: list[float] = _JOINT[id(x)].draw(rng).tolist()
+        return drawn
+
+    return work
+
+
+def slice_quantiles(options: QuantileOptions, data: ColumnWithGaps) -> Callable[[], list[float]]:
+    """SliceQuantiles in floats."""
+    rng, (low, high) = np.random.default_rng(), options["bounds"]
+    law = SliceQuantiles(
+        data["x"],
+        _spaced(options["count"]),
+        bounds=(low, high),
+        grid=options["grid"],
+        epsilon=options["epsilon"],
+        delta=options["delta"],
+    )
+    return lambda: law.draw(rng).tolist()
 
 
 def _spaced(count: int) -> list[float]:
