@@ -90,6 +90,21 @@ EXPLANATIONS: dict[str, str] = {
         "as exact whole numbers before a limit is drawn and totals within it are summed; that join and that grouping "
         "alone take more than three times Q1. Plain statements add up once, and push their filters into the files."
     ),
+    "quantiles/median by mechanism/*/time/largest local*": (
+        "Noise for a declared bound is one draw; the default draws among all points by how many records lie between, "
+        "and reads a window of ranks for that."
+    ),
+    "quantiles/median of grades/*/error/step=1 declared": (
+        "Where the owner declares that grades are whole numbers there are eleven answers. In a column of reals there "
+        "are as many between two grades as the grid has, and weight on round numbers makes up for most of them only."
+    ),
+    "graphs/*triangles/*/error/beta = *": (
+        "Beta follows a public rule that errs least over six graphs; on a single graph another beta can be better."
+    ),
+    "models/k-means/growth/NRS11's centre of attention": (
+        "Both grow less than the number of records. The distances between the centres of its blocks, whose number does "
+        "not follow the records, take most of its time at these sizes."
+    ),
     "graphs/ladder/even/*": (
         "All degrees are alike and the largest common neighbourhood is tiny, so that no degree rules anything out and "
         "all paths of two steps must be walked, twice as many as a count of triangles looks at."
