@@ -1,5 +1,6 @@
 """Keep the results of ``dither bench``: docs/benchmarks.json, its rows in docs/benchmarks.md, those that others win in
-docs/comparison.md, those of the report in docs/report.md, and single figures in the sentences of these pages.
+docs/comparison.md, those of the report in docs/report.md, single figures in the sentences of these pages, and the picture
+of costs against sizes, docs/pictures/costs.svg.
 
     dither bench all --out results && python lab/benchmarks/record.py results/results.json
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from dither_lab.bench.areas import AREAS
 from dither_lab.bench.excerpts import lost, reported, with_figures
 from dither_lab.bench.explanations import why
+from dither_lab.bench.pictures import costs_picture
 from dither_lab.bench.result_rows import PEER_LOWER
 from dither_lab.bench.run import Results
 from dither_lab.bench.texts import explained, footer, markdown
@@ -88,6 +90,7 @@ def main() -> None:
     (DOCS / "benchmarks.json").write_text(f'{head},\n "rows": [\n{rows}\n]}}\n')
     for name, text in pages(results).items():
         (DOCS / name).write_text(text)
+    costs_picture(results.rows, DOCS / "pictures" / "costs.svg")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,15 @@ from dither_lab.bench.result_rows import EQUAL, OURS_LOWER, PEER_LOWER, ResultRo
 COLOURS = {OURS_LOWER: "#2e7d4f", EQUAL: "#6b7280", PEER_LOWER: "#b45309"}
 WIDEST = (1e-4, 1e4)
 """Ratios beyond are drawn at the edge."""
+COSTS = (
+    "median of an array",
+    "median of a Parquet file",
+    "medians by groups",
+    "ladder of generated graphs, heavy tail",
+    "ladder of generated graphs, even",
+    "blocks of a program",
+)
+"""Series of the picture of what answers cost."""
 
 
 def pictures(rows: Iterable[ResultRow], folder: Path) -> dict[str, Path]:
@@ -28,6 +37,17 @@ def pictures(rows: Iterable[ResultRow], folder: Path) -> dict[str, Path]:
         if len({row.size for row in sized}) >= 3:
             drawn[f"{area}: growth"] = _saved(_growth(sized), folder / f"{area}-growth.png")
     return drawn
+
+
+def costs_picture(rows: Iterable[ResultRow], path: Path) -> Path:
+    """Times against sizes of arrays, tables, groups, graphs and blocks; the same file for the same rows."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    listed = [row for row in rows if row.measure == "time" and row.series in COSTS]
+    with mpl.rc_context({"svg.hashsalt": "costs"}):
+        figure = _growth(sorted(listed, key=lambda row: COSTS.index(row.series or "")), columns=3)
+        figure.savefig(path, metadata={"Date": None})
+    return path
 
 
 def _saved(figure: Any, path: Path) -> Path:
@@ -73,11 +93,15 @@ def _label(row: ResultRow) -> str:
     return name if len(name) < 75 else name[:72] + "..."
 
 
-def _growth(rows: list[ResultRow]) -> Any:
+def _growth(rows: list[ResultRow], columns: int | None = None) -> Any:
     names = list(dict.fromkeys(row.series or "" for row in rows))
-    figure = _figure(5.5 * len(names), 4.2)
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
-    for ax, name in zip(panels, names, strict=True):
+    columns = columns or len(names)
+    lines_of_panels = -(-len(names) // columns)
+    figure = _figure(5.5 * columns, 4.2 * lines_of_panels)
+    panels = figure.subplots(lines_of_panels, columns, squeeze=False).ravel()
+    for ax in panels[len(names) :]:
+        ax.set_axis_off()
+    for ax, name in zip(panels, names, strict=False):
         members = [row for row in rows if row.series == name]
         lines: dict[str, dict[int, Any]] = {"dither": {}}
         for row in members:

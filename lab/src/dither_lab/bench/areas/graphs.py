@@ -275,7 +275,7 @@ def _times(quick: bool) -> list[Comparison]:
     effort = MeasuringEffort(5 if quick else 11, 3, 0.0)
     results = [_ladder("ladder/loc-Gowalla", f"{LADDER} loc-Gowalla", _real("loc-Gowalla"), effort, 0.5)]
     sizes = (10_000, 100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000)
-    models = [("heavy tail", size) for size in sizes] + [("even", sizes[-1])]
+    models = [(model, size) for model in ("heavy tail", "even") for size in sizes]
     models += [] if quick else [("preferential attachment", sizes[-1])]
     return results + [
         _ladder(

@@ -246,6 +246,32 @@ def _consensus(quick: bool) -> list[Comparison]:
     ]
 
 
+def records(n: int, index: int, folder: Path) -> Dataset:
+    """Numbers between 0 and 1."""
+    return {"x": np.random.default_rng([12, index]).random(n)}
+
+
+def _blocks(quick: bool) -> list[Comparison]:
+    """A program on more and more blocks of the same records, in this process, beside the same calls alone."""
+    n = 10_000 if quick else 200_000
+    return [
+        Comparison(
+            name=f"blocks/{blocks}",
+            what=f"mean by a program on {blocks:,} blocks of {n:,} records",
+            data=Data(f"records {n}", partial(records, n), 1),
+            ours=Way(OURS, "blocks", "sample and aggregate, trusted", {"blocks": blocks, "epsilon": 1.0}),
+            others=(Way(OURS, "plain_blocks", "the same calls, not private", {"blocks": blocks}),),
+            measures=("time",),
+            guarantee="epsilon 1",
+            neighbours=CHANGE_ONE,
+            effort=MeasuringEffort(5, 1, 0.0),
+            series=None if quick else "blocks of a program",
+            size=blocks,
+        )
+        for blocks in ((100, 1_000) if quick else (100, 1_000, 10_000, 100_000))
+    ]
+
+
 def _regressions(quick: bool) -> list[Comparison]:
     results = []
     count = 6 if quick else 20
@@ -406,6 +432,7 @@ def comparisons(quick: bool) -> list[Comparison]:
         *_many_dimensions(quick),
         *_widths(quick),
         *_consensus(quick),
+        *_blocks(quick),
         *_regressions(quick),
         *_many_features(quick),
         *_sizes(quick),

@@ -13,20 +13,24 @@ SIZES = {False: (3_000_000, 10_000_000, 30_000_000), True: (300_000, 1_000_000, 
 OTHERS = {False: 10_000_000, True: 2_000_000}
 """Rows of what is asked at one size alone."""
 HUGE = {False: 100_000_000, True: 3_000_000}
+GROWTH = (100_000, 1_000_000, 100_000_000)
+"""More sizes of which only the time is measured, for how it grows."""
+GROUPINGS = (10, 100, 1_000, 10_000)
+"""Numbers of groups of one table."""
 
 AGGREGATES = {"mean": 2.0, "sum": 2.0, "variance": 2.0}
 STATISTICS = {"maximum": None, "trimmed_mean": None, "quantiles": None}
 """Each with the ratio that was asked for, if any."""
 
 
-def pay_file(rows: int, index: int, folder: Path) -> Dataset:
+def pay_file(rows: int, index: int, folder: Path, groups: int = GROUPS) -> Dataset:
     """Lognormal pay, uniform jobs."""
     import duckdb  # noqa: PLC0415  (only where a file is made)
 
     path = folder / "pay.parquet"
     normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
     rows_of_pay = duckdb.sql(
-        f"SELECT exp(10.9 + 0.7 * {normal}) AS pay, (floor(random() * {GROUPS}))::INT AS job, "  # noqa: S608
+        f"SELECT exp(10.9 + 0.7 * {normal}) AS pay, (floor(random() * {int(groups)}))::INT AS job, "  # noqa: S608
         "(floor(random() * 20))::INT AS team "
         f"FROM range({int(rows)})"
     )
@@ -59,8 +63,9 @@ def _comparison(
     measures: tuple[str, ...] = ("time",),
     clock: str | None = None,
     series: str | None = None,
+    groups: int = GROUPS,
 ) -> Comparison:
-    options = {"rows": size, "groups": GROUPS, "epsilon": 1.0, "by": by}
+    options = {"rows": size, "groups": groups, "epsilon": 1.0, "by": by}
     return Comparison(
         name=f"{name}/{size}",
         what=what,
@@ -124,7 +129,7 @@ def comparisons(quick: bool) -> list[Comparison]:
             )
             for name, most in AGGREGATES.items()
         ]
-    listed = [*results, *_others(quick, rounds), _huge(quick)]
+    listed = [*results, *_others(quick, rounds), _huge(quick), *([] if quick else _growth())]
     # What was promised is about the full sizes.
     return [replace(item, asked=()) for item in listed] if quick else listed
 
@@ -149,6 +154,42 @@ def _others(quick: bool, rounds: int) -> list[Comparison]:
         )
         for name, what, data, limit in rows
     ]
+
+
+def _growth() -> list[Comparison]:
+    """Times alone, of tables of more sizes and by more groups."""
+    sizes = [
+        _comparison(
+            "median",
+            "median",
+            f"median of {size:,} rows of Parquet",
+            Data(f"pay {size}", partial(pay_file, size)),
+            size,
+            rounds=3,
+            series="median of a Parquet file",
+        )
+        for size in GROWTH
+    ]
+    rows = OTHERS[False]
+    groupings = [
+        replace(
+            _comparison(
+                "groups",
+                "median",
+                f"medians of {groups:,} groups of {rows:,} rows",
+                Data(f"pay by {groups}", partial(pay_file, rows, groups=groups)),
+                rows,
+                rounds=3,
+                by="job",
+                groups=groups,
+                series="medians by groups",
+            ),
+            name=f"groups/{groups}",
+            size=groups,
+        )
+        for groups in GROUPINGS
+    ]
+    return sizes + groupings
 
 
 def _huge(quick: bool) -> Comparison:

@@ -107,6 +107,34 @@ def consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any
     return work
 
 
+def _block_mean(block: Any) -> float:
+    return float(np.mean(block))
+
+
+def blocks(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """The mean of every block, and one answer for all."""
+
+    def work() -> Any:
+        release = dt.sample_and_aggregate(
+            data["x"],
+            _block_mean,
+            bounds=(0, 1),
+            blocks=options["blocks"],
+            epsilon=options["epsilon"],
+            executor="trusted",
+            confidence=None,
+        )
+        return float(release.value)
+
+    return work
+
+
+def plain_blocks(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+    """The means of as many blocks."""
+    x = np.asarray(data["x"])
+    return lambda: [_block_mean(block) for block in np.array_split(x, options["blocks"])]
+
+
 def plain_consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
     """The ranking that most blocks gave, not private."""
     votes = [tuple(int(cell) for cell in row) for row in np.asarray(data["votes"])]
