@@ -1,6 +1,6 @@
 """Keep the results of ``dither bench``: docs/benchmarks.json, its rows in docs/benchmarks.md, those that others win in
-docs/comparison.md, those of the report in docs/report.md, single figures in the sentences of these pages, and the picture
-of costs against sizes, docs/pictures/costs.svg.
+docs/comparison.md, those of the report in docs/report.md, single figures in the sentences of these pages, and the
+picture of costs against sizes, docs/pictures/costs.svg.
 
     dither bench all --out results && python lab/benchmarks/record.py results/results.json
 
