@@ -222,7 +222,7 @@ def test_a_table_is_read_a_few_times_at_most(query, scans, monkeypatch):
     frame = pa.table({"v": np.random.default_rng(5).lognormal(3, 1, n)})
     opened = dt.open(frame, columns={"v": dt.Real(0, 300)}, rows=n, budget=dt.Budget(100.0))
     statements = []
-    for name in ("rows", "arrays", "arrays_and_list"):
+    for name in ("rows", "arrays", "long_arrays", "arrays_and_list"):
         inner = getattr(DuckDB, name)
         monkeypatch.setattr(
             DuckDB, name, lambda self, query, inner=inner: (statements.append(query), inner(self, query))[1]

@@ -191,6 +191,8 @@ class Lane:
                 raise
 
     def _begun(self, purpose: Purpose, begin: str) -> Transaction:
+        if self._owner == os.getpid():
+            self._roll_back()  # what a thread began that was interrupted just then
         if self.connection is None or self._owner != os.getpid():
             return self._started(self._reconnected(purpose), purpose, begin)
         try:

@@ -1,7 +1,7 @@
 """Changes of several threads in one transaction: a commit waits for the disk, however much it holds.
 
-A thread that finds nobody at work leads: it makes its own change and those of all who wait by then, commits once, and
-hands on to the next.  Each is acknowledged behind the commit, and refused by itself: its own change is taken back.
+A thread whose turn it is leads: it makes its own change and those of all who wait by then, and commits once; they find
+theirs made.  Each is acknowledged behind the commit, and refused by itself: its own change is taken back.
 Where the transaction of several fails, each change is made again in a transaction of its own.  So changes must be such
 that to make one twice is to make it once: a request is charged once, and of a charge's releases the first is kept.
 """
@@ -30,9 +30,8 @@ class WaitingChange:
 
     def __init__(self, purpose: Purpose, make: Callable[[Transaction], None]) -> None:
         self.purpose, self.make = purpose, make
-        self.turn = threading.Event()
-        """Set when it is made, or when its thread leads."""
-        self.leads = False
+        self.is_done = False
+        """Whether it is durable, or was refused; written and read by who leads."""
         self.error: Exception | None = None
 
 
@@ -56,16 +55,15 @@ class OwnCommits(Commits):
 
 
 class SharedCommits(Commits):
-    """Who waits to change something through a lane, and whether somebody leads."""
+    """Who waits to change something through a lane; one of them at a time leads."""
 
     def __init__(self, lane: Lane, begin: str) -> None:
         self._lane, self._begin = lane, begin
         self._renew()
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()
+        self._lead, self._lock = threading.Lock(), threading.Lock()
         self._waiting: list[WaitingChange] = []
-        self._is_led = False
         self._owner = os.getpid()
 
     def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
@@ -77,79 +75,53 @@ class SharedCommits(Commits):
         change = WaitingChange(purpose, kept)
         if self._owner != os.getpid():
             self._renew()  # who led in the parent of a fork is not here
-        with self._lock:
-            change.leads, self._is_led = not self._is_led, True
-            if not change.leads:
+        try:
+            with self._lock:
                 self._waiting.append(change)
-        if not change.leads:
-            self._wait(change)
-        if change.leads:
-            self._lead(change)
+            with self._lead:
+                if not change.is_done:
+                    self._make(change)
+        finally:
+            self._forget([change])
         if change.error is not None:
             raise change.error
         return made[0]
 
-    def _wait(self, change: WaitingChange) -> None:
-        try:
-            change.turn.wait()
-        except BaseException:
-            # An interruption: nobody may be handed the lead, or wait for it, whose thread is gone.
-            with self._lock:
-                if change in self._waiting:
-                    self._waiting.remove(change)
-                leads = change.leads
-            if leads:
-                self._hand_on()
-            raise
-
-    def _lead(self, first: WaitingChange) -> None:
-        others: list[WaitingChange] = []
-        try:
-            self._make(first, others)
-        except BaseException:
-            # An interruption of this thread, say: who leads next makes the changes of the others again.
-            with self._lock:
-                self._waiting[:0] = others
-            others = []
-            raise
-        finally:
-            for change in others:
-                change.turn.set()
-            self._hand_on()
-
-    def _hand_on(self) -> None:
+    def _forget(self, changes: list[WaitingChange]) -> None:
         with self._lock:
-            following = self._waiting.pop(0) if self._waiting else None
-            self._is_led = following is not None
-            if following is not None:
-                following.leads = True
-                following.turn.set()
+            self._waiting = [other for other in self._waiting if other not in changes]
 
-    def _make(self, first: WaitingChange, others: list[WaitingChange]) -> None:
-        """Make the first change, and those of all who wait by the time that nobody else writes."""
-        again = False
+    def _make(self, first: WaitingChange) -> None:
+        """Make the first change, and those of all who wait by the time that nobody else writes.
+
+        They are listed until they are made: where this thread is interrupted, who leads next makes them, again if need
+        be.
+        """
+        others: list[WaitingChange] = []
+        first.error, purposes = None, {}
         try:
             with self._lane.transaction(first.purpose, self._begin) as work:
                 with self._lock:
-                    others += self._waiting[: MOST_TOGETHER - 1]
-                    del self._waiting[: len(others)]
+                    others += [change for change in self._waiting if change is not first][: MOST_TOGETHER - 1]
                 if not others:
                     first.make(work)
                 for change in [first, *others] if others else []:
                     self._make_part(work, change)
         except TransactionLost:
-            pass
+            purposes = {change: change.purpose for change in (first, *others)}
         except Exception as error:  # noqa: BLE001  (raised in the thread whose change it is)
-            if not others:
+            if others:  # it is not known whether the commit succeeded
+                purposes = {change: change.purpose.again for change in (first, *others)}
+            else:
                 first.error = error
-                return
-            again = True  # it is not known whether the commit succeeded
-        else:
-            return
+        for change, purpose in purposes.items():
+            self._make_alone(change, purpose)
         for change in (first, *others):
-            self._make_alone(change, change.purpose.again if again else change.purpose)
+            change.is_done = True
+        self._forget(others)
 
     def _make_part(self, work: Transaction, change: WaitingChange) -> None:
+        change.error = None
         try:
             with self._lane.part(work, change.purpose) as own:
                 change.make(own)

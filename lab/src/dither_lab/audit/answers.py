@@ -10,7 +10,7 @@ from dither.mechanisms.mechanism import Outcome, Prepared
 from dither.privacy import Neighbours
 from dither.sensitivity.ladder import Algorithm, Ladder
 from dither.sensitivity.middle import HasMiddleScore
-from dither.sensitivity.reachable import HasReachableValues, ReachableValues
+from dither.sensitivity.reachable import ReachableValues
 from dither.sources.column import RankedRecords
 from dither.sources.grid import Grid
 from dither.statistics.statistic import Statistic
@@ -53,15 +53,11 @@ class Remembering(Statistic):
         )
         self._known: dict[Any, Any] = {}
 
-    @property
-    def monotone_cost(self) -> bool:
-        """Of a statistic with reachable values."""
-        return cast("HasReachableValues[Any]", self.plain).monotone_cost
-
-    @property
-    def linear_time_reachable_values(self) -> bool:
-        """Of a statistic with reachable values."""
-        return cast("HasReachableValues[Any]", self.plain).linear_time_reachable_values
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the statistic's own."""
+        if name == "plain":  # not there yet
+            raise AttributeError(name)
+        return getattr(self.plain, name)
 
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))

@@ -21,7 +21,7 @@ from dither_lab.bench.peers import Peer, clean_environment, default_home, ensure
 
 GENERATOR = Peer("tpchgen", "tpchgen-cli", "sysconfig", "generates tables")
 """A program without a module of its own."""
-SCALE = {True: "0.1", False: "1"}
+SMALL, FULL = "0.1", "1"
 CUSTOMER = "change all rows of one customer, in all tables"
 MILLION = 1_000_000
 ITEMS_OF_CUSTOMERS = "lineitem JOIN orders ON l_orderkey = o_orderkey JOIN customer ON o_custkey = c_custkey"
@@ -138,13 +138,13 @@ def median_error(answer: list[float], data: Mapping[str, np.ndarray], *, name: s
     return 100.0 * float(np.median(errors[:, columns]))
 
 
-def _archived(data: Data, scale: str) -> list[Comparison]:
+def _archived(scale: str) -> list[Comparison]:
     """Beside what a DuckDB extension that fits noise to the data has published; it is not run here."""
     return [
         Comparison(
             name=f"median cell/{title}",
             what=f"median relative error of a cell, {title}: {name}-shaped statement of TPC-H at scale {scale}",
-            data=data,
+            data=_tables(scale),
             ours=Way(
                 OURS,
                 "statement",
@@ -174,13 +174,24 @@ def _archived(data: Data, scale: str) -> list[Comparison]:
 
 
 def comparisons(quick: bool) -> list[Comparison]:
-    """Of every statement the error by cell, and the time."""
-    scale = SCALE[quick]
-    large = MILLION if scale == "1" else MILLION // 10
+    """Of every statement the error by cell, and the time; what was promised is about the full size."""
+    small = [replace(item, asked=()) for item in _statements(SMALL)]
+    if quick:
+        return small + _archived(SMALL)
+    smaller = [replace(item, name=f"scale {SMALL}/{item.name}") for item in small]
+    return [*_statements(FULL), *_archived(FULL), *smaller]
+
+
+def _tables(scale: str) -> Data:
+    """The same tables many times: errors have intervals."""
+    draws = 80 if scale == FULL else 10
+    return Data(f"TPC-H {scale}", partial(tpch, scale), draws, f"TPC-H at scale {scale}, by tpchgen-cli")
+
+
+def _statements(scale: str) -> list[Comparison]:
+    is_full = scale == FULL
+    large, data = MILLION if is_full else MILLION // 10, _tables(scale)
     listed: list[Comparison] = []
-    draws = 10 if quick else 80
-    # The same tables many times: errors have intervals.
-    data = Data(f"TPC-H {scale}", partial(tpch, scale), draws, f"TPC-H at scale {scale}, by tpchgen-cli")
     for name, statement in STATEMENTS.items():
         options = {"name": name, "statement": statement, "epsilon": 1.0}
         ours = Way(OURS, "statement", "private limits, no bounds", options)
@@ -210,7 +221,7 @@ def comparisons(quick: bool) -> list[Comparison]:
                     score=partial(largest_error, name=name, above=above, below=below),
                     quantity="relative error",
                     # The cell next to its limit has the most draws.
-                    effort=MeasuringEffort(10 if above or limit is None else draws, 1, 0.0),
+                    effort=MeasuringEffort(10 if above or limit is None else data.count, 1, 0.0),
                     asked=() if limit is None else (Asked("error", limit, of="ours"),),
                 )
             )
@@ -224,13 +235,11 @@ def comparisons(quick: bool) -> list[Comparison]:
                     data=replace(data, count=1),
                     ours=replace(ours, options=timed),
                     others=(Way("DuckDB", "statement", options=timed, note="exact, not private"),),
-                    effort=MeasuringEffort(5 if quick else 7, 1, 0.0),
+                    effort=MeasuringEffort(7 if is_full else 5, 1, 0.0),
                     asked=(Asked("time", 3.0),),
                 )
             )
-    listed += _archived(data, scale)
-    # What was promised is about the full size.
-    return [replace(item, asked=()) for item in listed] if quick else listed
+    return listed
 
 
 AREA = Area("people", "People", comparisons)
