@@ -44,6 +44,8 @@ def costs_picture(rows: Iterable[ResultRow], path: Path) -> Path:
     import matplotlib as mpl  # noqa: PLC0415
 
     listed = [row for row in rows if row.measure == "time" and row.series in COSTS]
+    sizes = {series: {row.size for row in listed if row.series == series} for series in COSTS}
+    listed = [row for row in listed if len(sizes[row.series or ""]) >= 3]
     with mpl.rc_context({"svg.hashsalt": "costs"}):
         figure = _growth(sorted(listed, key=lambda row: COSTS.index(row.series or "")), columns=3)
         figure.savefig(path, metadata={"Date": None})
