@@ -55,9 +55,7 @@ class Remembering(Statistic):
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the statistic's own."""
-        if name == "plain":  # not there yet
-            raise AttributeError(name)
-        return getattr(self.plain, name)
+        return getattr(object.__getattribute__(self, "plain"), name)
 
     def value(self, data: Any) -> int:
         return int(self._once(data, "value", lambda: self.plain.value(data)))

@@ -144,7 +144,7 @@ class LikelihoodRatio(Attack):
             at = int(np.argmax(bounds))
             least = _log_ratio(likely, rare, answers[at])
             chosen = frozenset(answers[: at + 1])
-            results.append(Event(f"log-ratio at least {least:.4g}", _is_in(chosen), reverse))
+            results.append(Event(f"log-ratio at least {least:#.4g}", _is_in(chosen), reverse))
         return results
 
 

@@ -90,7 +90,7 @@ class BlackBoxFinding:
     def __str__(self) -> str:
         verdict = "refuted" if self.detected else "not refuted"
         return (
-            f"{self.claimed} {verdict}: epsilon is at least {self.lower_bound:.4g} "
+            f"{self.claimed} {verdict}: epsilon is at least {self.lower_bound:#.4g} "
             f"(event {self.event}; {self.samples:,} runs a side; wrong with probability {self.failure_probability:g})"
         )
 

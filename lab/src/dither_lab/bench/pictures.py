@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dither_lab.bench.result_rows import EQUAL, OURS_LOWER, PEER_LOWER, ResultRow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+    from dither_lab.bench.intervals import Figure
 
 COLOURS = {OURS_LOWER: "#2e7d4f", EQUAL: "#6b7280", PEER_LOWER: "#b45309"}
 WIDEST = (1e-4, 1e4)
@@ -52,18 +57,18 @@ def costs_picture(rows: Iterable[ResultRow], path: Path) -> Path:
     return path
 
 
-def _saved(figure: Any, path: Path) -> Path:
+def _saved(figure: Drawing, path: Path) -> Path:
     figure.savefig(path, dpi=110)
     return path
 
 
-def _figure(width: float, height: float) -> Any:
+def _figure(width: float, height: float) -> Drawing:
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 
     return Canvas(figsize=(width, height), layout="constrained")
 
 
-def _ratios(area: str, rows: list[ResultRow]) -> Any:
+def _ratios(area: str, rows: list[ResultRow]) -> Drawing:
     figure = _figure(11, 1.3 + 0.24 * len(rows))
     ax = figure.subplots()
     for place, row in enumerate(rows):
@@ -95,7 +100,7 @@ def _label(row: ResultRow) -> str:
     return name if len(name) < 75 else name[:72] + "..."
 
 
-def _growth(rows: list[ResultRow], columns: int | None = None) -> Any:
+def _growth(rows: list[ResultRow], columns: int | None = None) -> Drawing:
     names = list(dict.fromkeys(row.series or "" for row in rows))
     columns = columns or len(names)
     lines_of_panels = -(-len(names) // columns)
@@ -105,7 +110,7 @@ def _growth(rows: list[ResultRow], columns: int | None = None) -> Any:
         ax.set_axis_off()
     for ax, name in zip(panels, names, strict=False):
         members = [row for row in rows if row.series == name]
-        lines: dict[str, dict[int, Any]] = {"dither": {}}
+        lines: dict[str, dict[int, Figure]] = {"dither": {}}
         for row in members:
             if row.size is None:
                 continue

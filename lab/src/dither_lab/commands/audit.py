@@ -130,7 +130,7 @@ def _show(report: Any, saved: dict[str, str]) -> None:
 def _said(item: Any) -> str:
     result = item.result
     claimed = f"claimed {result.claimed}" if result.claimed else ""
-    label = f"epsilon is at least {result.lower:.4g}" if result.claimed and result.lower is not None else ""
+    label = f"epsilon is at least {result.lower:#.4g}" if result.claimed and result.lower is not None else ""
     return "; ".join(filter(None, (claimed, label, result.note)))
 
 

@@ -107,14 +107,14 @@ def consensus(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any
     return work
 
 
-def _block_mean(block: Any) -> float:
+def _block_mean(block: NDArray[np.float64]) -> float:
     return float(np.mean(block))
 
 
-def blocks(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+def blocks(options: dict[str, int], data: dict[str, NDArray[np.float64]]) -> Callable[[], float]:
     """The mean of every block, and one answer for all."""
 
-    def work() -> Any:
+    def work() -> float:
         release = dt.sample_and_aggregate(
             data["x"],
             _block_mean,
@@ -129,9 +129,9 @@ def blocks(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
     return work
 
 
-def plain_blocks(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], Any]:
+def plain_blocks(options: dict[str, int], data: dict[str, NDArray[np.float64]]) -> Callable[[], list[float]]:
     """The means of as many blocks."""
-    x = np.asarray(data["x"])
+    x = data["x"]
     return lambda: [_block_mean(block) for block in np.array_split(x, options["blocks"])]
 
 
