@@ -18,7 +18,7 @@ from random import Random
 import pytest
 
 from conftest import trials
-from dither.errors import BudgetExceeded, DitherError, LedgerDamaged, LedgerUnavailable
+from dither.errors import BudgetExceeded, DitherError, InvalidArgument, LedgerDamaged, LedgerUnavailable
 from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger, sqlite
 from dither.privacy import Budget, Loss
 
@@ -283,6 +283,15 @@ def test_a_slow_reader_is_waited_for_before_a_charge_is_acknowledged(tmp_path, m
         with SqliteLedger(copy) as left:
             assert list(left.export()) == list(ledger.export())
     ledger.close()
+
+
+@pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), 1e9, "5", None, True])
+def test_a_wait_that_is_no_number_of_seconds_is_refused(tmp_path, wait):
+    """Before anything is opened: a driver would take it for something else, or fail behind a commit."""
+    with pytest.raises(InvalidArgument, match=r"wait must be a number of seconds from 0 to 86,400"):
+        SqliteLedger(tmp_path / "ledger.db", wait=wait)
+    with pytest.raises(InvalidArgument, match="wait"):
+        PostgresLedger("postgresql://nowhere", wait=wait)
 
 
 def test_a_ledger_in_use_is_waited_for_then_refused(tmp_path):

@@ -126,35 +126,43 @@ def test_charges_and_releases_share_commits(ledger, commits):
     assert ledger.verify().ok
 
 
+class Failing:
+    """A connection of which ``fails(connection, statement, parts)`` says where it fails; parts of commits so far."""
+
+    def __init__(self, connection, fails):
+        self._connection, self._fails, self._parts = connection, fails, 0
+
+    def execute(self, statement, values=()):
+        """As the connection does, or an error of the disk."""
+        self._parts += statement.startswith("SAVEPOINT")
+        if self._fails(self._connection, statement, self._parts):
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._connection.execute(statement, values)
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+
+def failing(ledger, monkeypatch, fails):
+    """Connections that are opened from now on may fail."""
+    ledger.close()
+    honest = SqliteDatabase.connect
+    monkeypatch.setattr(SqliteDatabase, "connect", lambda self, *, writes: Failing(honest(self, writes=writes), fails))
+
+
 @pytest.mark.parametrize("when", ["COMMIT", "RELEASE part"])
 def test_a_transaction_of_several_that_fails_is_made_again_by_each(ledger, commits, monkeypatch, when):
     """At its commit, where nobody knows whether it succeeded, or within: all are charged once, and say so."""
     failed = []
-    honest = SqliteDatabase.connect
 
-    class Failing:
-        """A connection that fails at the end of the transaction of several, once."""
+    def once(connection, statement, parts):
+        if statement != when or parts != CROWD - 1 or failed:
+            return False
+        failed.append(statement)
+        connection.execute("COMMIT" if when == "COMMIT" else "ROLLBACK")  # it may succeed, and nobody knows
+        return True
 
-        def __init__(self, connection):
-            self._connection = connection
-            self._parts = 0
-
-        def execute(self, statement, values=()):
-            self._parts += statement.startswith("SAVEPOINT")
-            if statement == when and self._parts == CROWD - 1 and not failed:
-                failed.append(statement)
-                if when == "COMMIT":
-                    self._connection.execute("COMMIT")  # it succeeded, and nobody knows
-                else:
-                    self._connection.execute("ROLLBACK")
-                raise sqlite3.OperationalError("disk I/O error")
-            return self._connection.execute(statement, values)
-
-        def __getattr__(self, name):
-            return getattr(self._connection, name)
-
-    ledger.close()
-    monkeypatch.setattr(SqliteDatabase, "connect", lambda self, *, writes: Failing(honest(self, writes=writes)))
+    failing(ledger, monkeypatch, once)
     outcomes = crowd([charging(ledger, place) for place in range(CROWD)], commits, waiting_of(ledger))
     assert failed == [when]
     assert [outcome.request_id for outcome in outcomes] == [f"r{place}" for place in range(CROWD)]
@@ -166,25 +174,14 @@ def test_a_failure_behind_a_commit_that_may_have_succeeded_does_not_say_that_not
     ledger, commits, monkeypatch
 ):
     """The commit of several fails, and so does what each tries again: what was charged is not known."""
-    ledger.close()
-    honest, broken = SqliteDatabase.connect, []
+    broken = []
 
-    class Failing:
-        def __init__(self, connection):
-            self._connection = connection
-            self._parts = 0
+    def from_then_on(connection, statement, parts):
+        if broken or (statement == "COMMIT" and parts):
+            broken.append(statement)
+        return bool(broken)
 
-        def execute(self, statement, values=()):
-            self._parts += statement.startswith("SAVEPOINT")
-            if broken or (statement == "COMMIT" and self._parts):
-                broken.append(statement)
-                raise sqlite3.OperationalError("disk I/O error")
-            return self._connection.execute(statement, values)
-
-        def __getattr__(self, name):
-            return getattr(self._connection, name)
-
-    monkeypatch.setattr(SqliteDatabase, "connect", lambda self, *, writes: Failing(honest(self, writes=writes)))
+    failing(ledger, monkeypatch, from_then_on)
     outcomes = crowd([charging(ledger, place) for place in range(4)], commits, waiting_of(ledger))
     assert outcomes[0].request_id == "r0"
     for outcome in outcomes[1:]:

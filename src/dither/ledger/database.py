@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
-from dither.errors import DitherError, LedgerUnavailable
+from dither.errors import DitherError, InvalidArgument, LedgerUnavailable
 from dither.ledger.shared_commits import TransactionLost
 
 UNTOUCHED = "nothing was read, nothing was charged"
@@ -58,6 +58,8 @@ class Contents:
     """The statement at which writers in PostgreSQL wait for each other; SQLite has one writer anyway."""
 
 
+LONGEST_WAIT = 86_400
+"""Seconds that somebody may wait for another process; drivers take milliseconds of 32 bits."""
 LEDGER = Contents("ledger", "dither_ledger", "SELECT number FROM dither_ledger FOR UPDATE")
 
 
@@ -266,6 +268,8 @@ class Database(ABC):
     def __init__(
         self, place: Path | str | None, wait: float, *, contents: Contents = LEDGER, read_only: bool = False
     ) -> None:
+        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait <= LONGEST_WAIT:
+            raise InvalidArgument("wait", wait, f"must be a number of seconds from 0 to {LONGEST_WAIT:,}")
         self.place, self.wait, self.contents, self.read_only = place, wait, contents, read_only
         self.check()
         self.writer = Lane(self, writes=True)

@@ -593,7 +593,7 @@ def key_of(engine: Engine, name: str) -> exp.Expr:
 
 
 def repeats(engine: Engine, name: str) -> bool:
-    """Private, but of public tables: whether any key occurs twice; missing ones do not count.
+    """Whether any key occurs twice; missing ones do not count.  Private, unless the table is public.
 
     Files mostly have their rows in the order of their keys.  If each key is above that of the row before, in whatever
     order rows are read, then no two are equal, which takes no table of all keys.  Only the first row has none before

@@ -83,12 +83,16 @@ def _comparison(
     )
 
 
+def _pay(rows: int) -> Data:
+    return Data(f"pay {rows}", partial(pay_file, rows))
+
+
 def comparisons(quick: bool) -> list[Comparison]:
     """Medians at several sizes, by both clocks at the largest; other statistics, groups, a statement, a CSV file."""
     rounds = 5 if quick else 7
     results = []
     for size in SIZES[quick]:
-        data, largest = Data(f"pay {size}", partial(pay_file, size)), size == SIZES[quick][-1]
+        data, largest = _pay(size), size == SIZES[quick][-1]
         what = f"median of {size:,} rows of Parquet"
         limit = Asked("time", 1.0) if largest else None
         measures = ("time", "memory") if largest else ("time",)
@@ -136,7 +140,7 @@ def comparisons(quick: bool) -> list[Comparison]:
 
 def _others(quick: bool, rounds: int) -> list[Comparison]:
     size = OTHERS[quick]
-    parquet, csv = Data(f"pay {size}", partial(pay_file, size)), Data(f"pay csv {size}", partial(csv_file, size))
+    parquet, csv = _pay(size), Data(f"pay csv {size}", partial(csv_file, size))
     rows = [
         *((name, f"{name} of {size:,} rows of Parquet", parquet, limit) for name, limit in STATISTICS.items()),
         ("statement", f"six statistics by twenty groups of {size:,} rows, one statement", parquet, 1.5),
@@ -158,16 +162,9 @@ def _others(quick: bool, rounds: int) -> list[Comparison]:
 
 def _growth() -> list[Comparison]:
     """Times alone, of tables of more sizes and by more groups."""
+    series, named = "median of a Parquet file", "median of {:,} rows of Parquet"
     sizes = [
-        _comparison(
-            "median",
-            "median",
-            f"median of {size:,} rows of Parquet",
-            Data(f"pay {size}", partial(pay_file, size)),
-            size,
-            rounds=3,
-            series="median of a Parquet file",
-        )
+        _comparison("median", "median", named.format(size), _pay(size), size, rounds=3, series=series)
         for size in GROWTH
     ]
     rows = OTHERS[False]
@@ -199,7 +196,7 @@ def _huge(quick: bool) -> Comparison:
         "huge",
         "median_after_another",
         f"median of {size:,} rows of Parquet, in a process that has answered one of 1,000",
-        Data(f"pay {size}", partial(pay_file, size)),
+        _pay(size),
         size,
         rounds=2,
         limit=Asked("memory", 300.0, of="ours"),
