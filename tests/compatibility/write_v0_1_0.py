@@ -1177,7 +1177,7 @@ def for_postgres(dataset: str, text: str) -> bool:
 
 def write_postgres(out: Path, folder: Path) -> None:
     """A ledger in PostgreSQL."""
-    from servers import PostgresServer, postgres_programs
+    from dither_lab.postgres import PostgresServer, postgres_programs
 
     server = PostgresServer(postgres_programs())
     try:

@@ -541,8 +541,8 @@ def _several_without_bounds(quick: bool) -> list[Comparison]:
 
 
 MANY = {
-    (49, 100_000): (200, 20.0),
-    (99, 100_000): (200, 18.0),
+    (49, 100_000): (100, 20.0),
+    (99, 100_000): (100, 18.0),
     (49, 2_000_000): (40, None),
     (99, 2_000_000): (40, None),
 }
@@ -551,7 +551,7 @@ MANY = {
 
 def _many_quantiles(quick: bool) -> list[Comparison]:
     """More quantiles than one joint draw takes."""
-    count = 2 if quick else 5
+    count = 2 if quick else 10
     return [
         Comparison(
             name=f"many quantiles/{several}/{size}",

@@ -1,7 +1,8 @@
 """The server: what privacy costs, against the same server answering a constant, and a charge against a bare insert.
 
-No peer has a server with a ledger.  Rows of PostgreSQL need DITHER_BENCH_POSTGRES, the address of a server that may
-create databases.  Times are wall clock: the work is done by another process and by the disk.
+No peer has a server with a ledger.  Rows of PostgreSQL need it installed (one is started for them), or
+DITHER_BENCH_POSTGRES, the address of a server that may create databases.  Times are wall clock: the work is done by
+another process and by the disk.
 """
 
 from __future__ import annotations

@@ -13,12 +13,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import dither as dt
 from dither.ledger import SqliteLedger
+from dither_lab.postgres import PostgresServer, postgres_programs
 
 POSTGRES = "DITHER_BENCH_POSTGRES"
 SCHEMA = """[dataset]
@@ -86,13 +88,26 @@ class Server:
         connection.close()
 
 
+@cache
+def server_address() -> str:
+    """Of the PostgreSQL that DITHER_BENCH_POSTGRES names, or of one started for this process."""
+    named = os.environ.get(POSTGRES)
+    if named:
+        return named
+    programs = postgres_programs()
+    if programs is None:
+        raise RuntimeError(f"needs PostgreSQL (Debian: postgresql), or its address in {POSTGRES}")
+    server = PostgresServer(programs)
+    atexit.register(server.close)
+    server.start()
+    return server.dsn()
+
+
 def database() -> str:
     """The address of an empty database of PostgreSQL, dropped at the end."""
     import psycopg
 
-    address = os.environ.get(POSTGRES)
-    if not address:
-        raise RuntimeError(f"needs {POSTGRES}, the address of a PostgreSQL that may create databases")
+    address = server_address()
     name = f"dither_bench_{os.getpid()}_{time.monotonic_ns()}"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
