@@ -121,6 +121,7 @@ def calibration() -> Curve:
         "exact, Laplace, delta 1e-6": laplace,
         "exact, Cauchy": {"noise": cauchy},
         "exact, power law": {"noise": "power_law"},
+        "exact, blunt power law": {"noise": "blunt_power_law"},
     }
     lines = {
         name: [rounded(dt.inspect.admissible(**way, epsilon=epsilon).error_factor) for epsilon in x]
@@ -151,7 +152,7 @@ def laws_of_a_trimmed_mean() -> Curve:
     tails = {
         "local sensitivity, not private": np.exp(-x),
         "smoothed ladder": tail_along(smoothed[:0:-1], cap, 1.0 - float(drawn.beta))(x * unit),
-        "smooth, power law": (1 + x * unit / scale) ** (1 - float(point.law.p)),
+        "smooth, blunt power law": point.law.tail(x * unit / scale),
         "ladder mechanism": tail_along(rungs, cap, 0.5)(x * unit),
     }
     lines = {name: [rounded(float(share)) for share in tail] for name, tail in tails.items()}

@@ -18,7 +18,7 @@ import numpy as np
 import dither as dt
 from dither.mechanisms.mechanism import point_of
 from dither.mechanisms.smooth import half_width_factor, interval_and_answer
-from dither.noise.heavy_tails import PowerLaw
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.privacy import Loss
 from dither.sensitivity.ladder import Ladder
 from dither.statistics.statistic import Statistic
@@ -41,7 +41,7 @@ def figures(
         loss.exact_epsilon * beta if beta is not None else statistic.smoothness(loss.exact_epsilon, interval=wide)
         for loss, wide in ((whole, False), (answer, True))
     ]
-    alone, beside = (point_of(PowerLaw(), loss, item) for loss, item in zip((whole, answer), betas, strict=True))
+    alone, beside = (point_of(BluntPowerLaw(), loss, item) for loss, item in zip((whole, answer), betas, strict=True))
     spread = float(beside.beta / interval.exact_epsilon)
     return (
         float(rungs.smooth(alone.beta) / alone.alpha) * alone.law.typical,

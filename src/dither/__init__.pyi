@@ -78,6 +78,7 @@ from dither.mechanisms.smooth import Smooth as Smooth
 from dither.mechanisms.smoothed_ladder import SmoothedLadder as SmoothedLadder
 from dither.mechanisms.stable import Stable as Stable
 from dither.mechanisms.worst_case import WorstCase as WorstCase
+from dither.noise.blunt_power_law import BluntPowerLaw as BluntPowerLaw
 from dither.noise.gaussian import Gaussian as Gaussian
 from dither.noise.heavy_tails import Cauchy as Cauchy
 from dither.noise.heavy_tails import PowerLaw as PowerLaw

@@ -120,7 +120,8 @@ def median(
     delta: only for noise="laplace" or "gaussian" and for tests; otherwise it is left unspent.
     mechanism: "auto", "inverse", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``;
         "propose_test" and "stable" test the data first and may refuse, which is paid for too.
-    noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
+    noise: "auto", "blunt_power_law", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as
+        ``Cauchy(gamma=4)``.
     confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     interval: "sample" covers the median of these records, "population" that of the population that they are an
         independent sample of (docs/release.md).
@@ -648,7 +649,8 @@ def triangles(
     epsilon: the whole privacy loss, interval included.
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
     mechanism: "auto", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.
-    noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
+    noise: "auto", "blunt_power_law", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as
+        ``Cauchy(gamma=4)``.
     confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     progress: called with the share done of each search through the graph; for the owner, since that depends on the
         edges.
@@ -757,7 +759,8 @@ def mst_cost(
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
     mechanism: "auto" fits noise to the weights ("smooth") if the edges leave something to gain: if at least 8 of
         them must go before a piece falls apart; else "worst_case".  "ladder" is offered too.
-    noise: "auto", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as ``Cauchy(gamma=4)``.
+    noise: "auto", "blunt_power_law", "power_law", "cauchy", "student", "laplace", "gaussian", or an object such as
+        ``Cauchy(gamma=4)``.
     confidence: of the interval; None gives no interval and spends all of epsilon on the answer.
     progress: called with the share done of the rungs asked for, which starts again if more turn out to matter; for
         the owner, since that depends on the weights.

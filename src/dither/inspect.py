@@ -15,6 +15,7 @@ from dither.errors import InvalidArgument
 from dither.mechanisms import largest_local, noise_design
 from dither.mechanisms.choice import named_noise, prepare
 from dither.mechanisms.descent import Descent, descend
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants
@@ -331,7 +332,7 @@ def admissible(
 ) -> AdmissiblePoint:
     """The point (alpha, beta) in use for a noise and a privacy loss, and what its proof rests on.
 
-    >>> admissible("power_law", epsilon=1.0).error_factor < 6.3
+    >>> admissible("blunt_power_law", epsilon=1.0).error_factor < 4
     True
     """
     law = named_noise(noise)
@@ -371,7 +372,7 @@ def unfit_pairs(
     law = Logistic() if noise == "logistic" else named_noise(noise)
     if not isinstance(law, Enclosed):
         raise InvalidArgument("noise", noise, 'must be the name of a noise, a noise object or "logistic"')
-    if isinstance(law, PowerLaw) and law.p is None:
+    if isinstance(law, PowerLaw | BluntPowerLaw) and law.p is None:
         raise InvalidArgument("noise", noise, "must be one with its exponent, such as dither.PowerLaw(p=4)")
     exactly: dict[Hashable, tuple[Fraction, Fraction]] = {
         key: (exact(f, "value"), exact(scale, "scale")) for key, (f, scale) in mechanism.items()
@@ -394,8 +395,9 @@ def largest_lambdas(
     space: all datasets and their neighbours.
     alpha: the share of the loss for shifts, above 0 and below 1; what is left is for scales that differ.  A number or
         a function of a dataset.
-    noise: the law; with "power_law", "cauchy" and "student" delta may be 0 (Remark 9).  The share is one of the largest
-        shift between neighbours whose noise has one scale, which for Laplace noise is epsilon.
+    noise: the law; with "blunt_power_law", "power_law", "cauchy" and "student" delta may be 0 (Remark 9).  The
+        share is one of the largest shift between neighbours whose noise has one scale, which for Laplace noise is
+        epsilon.
 
     Infinite where no noise is needed.
 

@@ -134,7 +134,7 @@ Anything: TypeAlias = object
 
 MechanismName: TypeAlias = mechanism_names.MechanismName
 """The registered mechanisms, and "auto"."""
-NoiseName: TypeAlias = Literal["auto", "cauchy", "gaussian", "laplace", "power_law", "student"]
+NoiseName: TypeAlias = Literal["auto", "blunt_power_law", "cauchy", "gaussian", "laplace", "power_law", "student"]
 """The noises, and "auto"."""
 MechanismChoice: TypeAlias = "MechanismName | Mechanism"
 """A mechanism by name, or an object such as ``dither.Smooth(beta=0.1)``."""

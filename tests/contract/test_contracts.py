@@ -11,6 +11,7 @@ from dither.mechanisms.propose_test import ProposeTest
 from dither.mechanisms.smooth import Smooth
 from dither.mechanisms.stable import Stable
 from dither.mechanisms.worst_case import WorstCase
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
@@ -23,8 +24,16 @@ from dither.sources.grid import Grid
 from dither.statistics.centre_of_attention import ShortestMiddle
 from dither.statistics.order import RankedValue
 
-PURE = [PowerLaw(), Cauchy(4), Cauchy(Fraction(3, 2)), Student(3)]
+PURE = [BluntPowerLaw(), PowerLaw(), Cauchy(4), Cauchy(Fraction(3, 2)), Student(3)]
 LIGHT = [Laplace(), Gaussian()]
+
+
+class TestBluntPowerLaw(NoiseContract):
+    law = BluntPowerLaw()
+
+
+class TestBluntPowerLawOfGivenShape(NoiseContract):
+    law = BluntPowerLaw(Fraction(5, 2))
 
 
 class TestPowerLaw(NoiseContract):

@@ -14,6 +14,7 @@ from dither.mechanisms.ladder import LadderMechanism
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.smooth import Smooth
 from dither.mechanisms.worst_case import WorstCase
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
@@ -141,7 +142,7 @@ class GraphContract:
         n, light = self.small_vertices[0], Loss(loss.epsilon, 1e-4)
         graphs, shape = small(n), small(n)[0].shape
         statistic = self.query.resolve(shape)
-        asked = [(Smooth(), law, loss) for law in (None, PowerLaw(4), Cauchy(4), Student(3))]
+        asked = [(Smooth(), law, loss) for law in (None, BluntPowerLaw(4), PowerLaw(4), Cauchy(4), Student(3))]
         asked += [(Smooth(), law, light) for law in (Laplace(), Gaussian())]
         asked += [(WorstCase(), law, loss) for law in (None, PowerLaw())] + [(WorstCase(), Gaussian(), light)]
         pairs = self.different_pairs(n)

@@ -11,6 +11,7 @@ import oracle
 from dither.mechanisms.inverse import Inverse
 from dither.mechanisms.mechanism import MechanismSpec
 from dither.mechanisms.smooth import Smooth, half_width_factor
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
@@ -30,7 +31,7 @@ HIGH, RECORDS = 6, 4
 GRID = Grid(Fraction(1), 0, HIGH)
 VALUES = range(HIGH + 1)
 UNIVERSE = datasets(VALUES, RECORDS)
-LAWS = [PowerLaw(), Cauchy(4), Cauchy(1.5), Student(3), Laplace(), Gaussian()]
+LAWS = [BluntPowerLaw(), PowerLaw(), Cauchy(4), Cauchy(1.5), Student(3), Laplace(), Gaussian()]
 
 
 def ranked(rank=2):

@@ -64,7 +64,14 @@ def test_scales_30_percent_smaller_are_not_private():
     assert dt.inspect.unfit_pairs(mechanism, space.pairs, **LOSS)
 
 
-NOISES = [dt.Gaussian(), dt.PowerLaw(p=4), dt.Cauchy(gamma=2), dt.Cauchy(gamma=4), dt.Student(dof=3)]
+NOISES = [
+    dt.Gaussian(),
+    dt.PowerLaw(p=4),
+    dt.BluntPowerLaw(p=4),
+    dt.Cauchy(gamma=2),
+    dt.Cauchy(gamma=4),
+    dt.Student(dof=3),
+]
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)

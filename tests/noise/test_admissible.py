@@ -10,6 +10,7 @@ from scipy import integrate, stats
 
 from dither import inspect
 from dither.errors import InvalidArgument, NotProved
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.gaussian import Gaussian, dilation_masses, shift_mass
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
@@ -87,7 +88,7 @@ def test_interval_proofs_refuse_what_is_false(law):
     assert not shifted_rise_at_most(law, alpha, beta, supremum * Fraction(99_999, 100_000))
 
 
-@pytest.mark.parametrize("law", [PowerLaw(), Cauchy(4), Student(3)], ids=str)
+@pytest.mark.parametrize("law", [BluntPowerLaw(), PowerLaw(), Cauchy(4), Student(3)], ids=str)
 @pytest.mark.parametrize("dimension", [2, 5])
 def test_pure_products_in_several_dimensions(law, dimension):
     """No l1 shift and common dilation of the box costs more than epsilon: the worst split of the shift, by search."""
@@ -213,10 +214,16 @@ def test_a_beta_that_is_too_large_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("make", "argument"), [(lambda: Cauchy(1), "gamma"), (lambda: Student(0), "dof"), (lambda: PowerLaw(1), "p")]
+    ("make", "argument"),
+    [
+        (lambda: Cauchy(1), "gamma"),
+        (lambda: Student(0), "dof"),
+        (lambda: PowerLaw(1), "p"),
+        (lambda: BluntPowerLaw(2), "p"),
+    ],
 )
 def test_shapes_out_of_range_are_refused(make, argument):
-    """Generalised Cauchy needs gamma > 1, Student dof > 0, the power law p > 1."""
+    """Generalised Cauchy needs gamma > 1, Student dof > 0, the power law p > 1, the blunt one p > 2."""
     with pytest.raises(InvalidArgument, match=argument):
         make()
 

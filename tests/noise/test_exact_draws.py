@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.entropy import LazyBits
 from dither.noise.exact import rounded_draw, settle
 from dither.noise.gaussian import Gaussian
@@ -23,6 +24,10 @@ DIGITS = 200
 LAWS = [
     Laplace(),
     Gaussian(),
+    BluntPowerLaw(2.25),
+    BluntPowerLaw(4),
+    BluntPowerLaw(Fraction(1337, 256)),
+    BluntPowerLaw(15),
     PowerLaw(2.5),
     PowerLaw(4),
     PowerLaw(Fraction(1337, 256)),
@@ -116,6 +121,14 @@ def ideal(law, reals):
     root = 1 / (law.power - 1)
     if isinstance(law, PowerLaw):
         return sign * (decimal_power(uniform, -root) - 1)
+    if isinstance(law, BluntPowerLaw):
+        a = Decimal(law.power.numerator - law.power.denominator) / law.power.denominator
+        kept = decimal_power(1 - 1 / a, 1 / root)
+        outer = kept * (a + 1) / (a - 1)
+        level = uniform * (1 - kept + outer)
+        if level <= outer:
+            return sign * ((1 + 1 / a) * decimal_power(outer / level, root) - 1)
+        return sign * (1 - decimal_power(level - outer + kept, root))
     for at in range(0, len(reals), 2):
         sign, upper = decimal_signed(reals[at])
         lower = decimal_power(decimal_uniform(reals[at + 1], LENGTH), root)

@@ -16,7 +16,14 @@ from dither.numbers import ball, precision
 from dither.privacy import Loss
 from dither_lab.audit.divergence import hockey_stick, log_ratio
 
-HEAVY = [dt.PowerLaw(p=4), dt.Cauchy(gamma=2), dt.Cauchy(gamma=2.5), dt.Student(dof=3)]
+HEAVY = [
+    dt.BluntPowerLaw(p=4),
+    dt.BluntPowerLaw(p=2.25),
+    dt.PowerLaw(p=4),
+    dt.Cauchy(gamma=2),
+    dt.Cauchy(gamma=2.5),
+    dt.Student(dof=3),
+]
 LIGHT = [dt.Laplace(), dt.Gaussian()]
 LAWS = [*LIGHT, *HEAVY]
 PAIRS = [

@@ -142,7 +142,7 @@ def test_the_audit_is_large_enough(case):
 LIGHT = {"delta": 0.01}
 SHIPS = [
     ("inverse", "auto", {}),
-    *(("smooth", noise, {}) for noise in ("power_law", "cauchy", "student")),
+    *(("smooth", noise, {}) for noise in ("blunt_power_law", "power_law", "cauchy", "student")),
     *(("smooth", noise, LIGHT) for noise in ("laplace", "gaussian")),
     *(("worst_case", noise, {}) for noise in ("laplace", "power_law", "cauchy", "student")),
     ("worst_case", "gaussian", LIGHT),

@@ -19,6 +19,7 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
@@ -46,7 +47,20 @@ def integrated(gamma):
     return lambda z: (beyond(z) if z >= 1 else mass(z, 1) + beyond(1)) / whole
 
 
+def blunt(p):
+    """P(|Z| > z) of the blunt power law, by integration of its density."""
+    joint = 1 / (p - 1)
+    factor = (1 - joint) ** (p - 2) * (1 + joint) ** p
+    near = lambda z: scipy.integrate.quad(lambda t: (1 - t) ** (p - 2), z, joint, epsabs=1e-13)[0]  # noqa: E731
+    far = lambda z: factor * (1 + z) ** (1 - p) / (p - 1)  # noqa: E731
+    whole = near(0) + far(joint)
+    return lambda z: (far(z) if z >= joint else near(z) + far(joint)) / whole
+
+
 LAWS = {
+    BluntPowerLaw(2.25): blunt(2.25),
+    BluntPowerLaw(4): blunt(4),
+    BluntPowerLaw(15): blunt(15),
     Laplace(): lambda z: 2 * scipy.stats.laplace.sf(z),
     Gaussian(): lambda z: 2 * scipy.stats.norm.sf(z),
     PowerLaw(2.5): lambda z: scipy.stats.lomax.sf(z, 1.5),

@@ -18,6 +18,7 @@ from dither.mechanisms.limits import check_cost
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared
 from dither.mechanisms.registry import mechanisms
 from dither.mechanisms.worst_case import WorstCase
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
 from dither.noise.laplace import Laplace
@@ -33,7 +34,7 @@ NoiseChoice: TypeAlias = str | Law | None
 MECHANISMS = mechanisms()
 LEVEL = 0.95
 """Errors are compared in the mean; a level has to be named."""
-NOISES: dict[str, type[Law]] = {law.name: law for law in (PowerLaw, Cauchy, Laplace, Gaussian, Student)}
+NOISES: dict[str, type[Law]] = {law.name: law for law in (BluntPowerLaw, PowerLaw, Cauchy, Laplace, Gaussian, Student)}
 
 
 def applicable(statistic: Statistic[Data] | VectorStatistic[Data]) -> list[str]:

@@ -12,7 +12,7 @@ from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
 from dither.mechanisms.registry import mechanism
 from dither.mechanisms.smooth import INTERVAL_BETA, SmoothNoise, check_smoothness, interval_and_answer
-from dither.noise.heavy_tails import PowerLaw
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.noise.pair_divergence import Enclosed, within
@@ -37,7 +37,8 @@ class LargestLocal(Mechanism):
 
     Releases   value + (S / alpha) Z, rounded to the grid: Laplace noise if there is a delta, else a power law; with
                levels by several margins, such as those of medians, always a power law unless a noise is named.
-    Guarantee  (eps, delta)-DP (Laplace, Gaussian) or eps-DP (power law, Cauchy, Student) for the query's neighbours.
+    Guarantee  (eps, delta)-DP (Laplace, Gaussian) or eps-DP (blunt or plain power law, Cauchy, Student) for the
+               query's neighbours.
     Theorem    COQ17 Prop. 11 by way of ladders: docs/proofs/largest_local.md.  Its Theorem 8 drops the ratio of the two
                densities' normalisers; the exact condition of docs/proofs/admissible.md stands in for it.
     Constants  Paper: alpha = eps/2, beta = ln(1 + eps/(2 ln(1/delta))), proved before use.  Ours: the point of the
@@ -93,7 +94,7 @@ class LargestLocal(Mechanism):
             )
         # Levels without examples are those of a ladder, which Laplace noise serves worse than a power law.
         light = bool(ask.loss.delta) and bool(function.levels.examples())
-        law = ask.noise or (Laplace() if light else PowerLaw())
+        law = ask.noise or (Laplace() if light else BluntPowerLaw())
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         point = self._point(law, loss, function.levels)
         if interval_loss is not None and not function.levels.examples() and self._is_free:

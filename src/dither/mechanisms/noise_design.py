@@ -39,7 +39,7 @@ def largest_beta(share: Fraction, loss: Loss, law: Law) -> float:
     """
     alpha = share * largest_shift(law, loss)
     low, high = Fraction(0), loss.exact_epsilon
-    for _ in range(ROUNDS if law.name in ("laplace", "power_law") else FEW_ROUNDS):
+    for _ in range(ROUNDS if law.name in ("laplace", "power_law", "blunt_power_law") else FEW_ROUNDS):
         middle = Fraction(float((low + high) / 2))
         low, high = (middle, high) if _holds(law, alpha, middle, loss) else (low, middle)
     return float(low)

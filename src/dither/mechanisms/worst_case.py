@@ -36,7 +36,7 @@ from dither.statistics.statistic import Statistic, VectorStatistic
 class WorstCase(Mechanism):
     """Adds noise scaled to the global sensitivity.
 
-    Guarantee  eps-DP (Laplace, power law, Cauchy, Student) or (eps, delta)-DP (Gaussian).
+    Guarantee  eps-DP (Laplace, blunt or plain power law, Cauchy, Student) or (eps, delta)-DP (Gaussian).
     Theorem    DMNS06 Prop. 1; each law's admissible point at beta = 0 (docs/proofs/admissible.md).
     Constants  Scale cap / alpha with the greatest proved alpha.  Laplace noise is the integer law on the grid.
     Cost       One draw for each number; intervals are free, because the scale is public.

@@ -147,7 +147,7 @@ class Law(ABC):
                 "noise",
                 self.name,
                 self.why_delta,
-                "power_law, cauchy or student with delta=0, or this one with delta > 0",
+                "blunt_power_law, power_law, cauchy or student with delta=0, or this one with delta > 0",
             )
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from dither.accounting.composition import advanced, basic, compose, heterogeneou
 from dither.accounting.concentrated import gaussian_epsilon, gaussian_rho, zcdp_epsilon
 from dither.errors import NotProved
 from dither.mechanisms.margin_test import MarginTest
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
@@ -28,6 +29,8 @@ from dither_lab.audit.divergence import hockey_stick, over_box
 from dither_lab.audit.propose_test_release import REFUSED, Mixed, divergence
 
 LAWS: tuple[Law, ...] = (
+    BluntPowerLaw(),
+    BluntPowerLaw(Fraction(9, 4)),
     PowerLaw(),
     PowerLaw(3),
     Cauchy(2),
@@ -78,7 +81,7 @@ def law_checks() -> Iterator[Check]:
         proof="sampling",
     )
     for dimension in (2, 4):
-        for law in (Gaussian(), PowerLaw(4), Laplace()):
+        for law in (Gaussian(), BluntPowerLaw(4), PowerLaw(4), Laplace()):
             yield Check(
                 str(law),
                 "exact",

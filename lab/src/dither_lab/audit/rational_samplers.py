@@ -1,8 +1,8 @@
 """The core samplers a second time, in exact rationals: the same random bits must give the same answer.
 
-Laplace noise (real and integer), the power law and the exponential draw are made of a uniform real V.  Here V is a
-rational interval, the bits that a draw has read, and whether ``|Z| >= c`` is decided by comparing rationals: a power of
-V for the power law, the partial sums of the series of ``e^{-c}`` (which lie in turn above and below it) for the others.
+Laplace noise (real and integer), the power laws and the exponential draw are made of a uniform real V.  Here V is a
+rational interval, the bits that a draw has read, and whether ``|Z| >= c`` is decided by comparing rationals: powers
+for the power laws, the partial sums of the series of ``e^{-c}`` (which lie in turn above and below it) for the others.
 Neither ball arithmetic nor any code of ``dither.noise`` is used, so that a mistake would have to be made twice.
 
 Half of the reals are random; the others lie within ``2**-200`` of a boundary between two answers, on either side, where
@@ -15,11 +15,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
 
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.discrete_exponential import draw_cost
 from dither.noise.entropy import Source
 from dither.noise.exact import rounded_draw
@@ -119,6 +121,25 @@ def power_law_boundary(p: Fraction) -> Callable[[Fraction], int]:
     return first_bits
 
 
+def blunt_survival(p: int, c: Fraction) -> Fraction:
+    """P(|Z| >= c) of the blunt power law with a whole exponent: a quotient of integrals of whole powers."""
+    a = p - 1
+    kept = Fraction(a - 1, a) ** a
+    outer = kept * Fraction(a + 1, a - 1)
+    there = (1 - c) ** a - kept + outer if a * c <= 1 else outer * (Fraction(a + 1, a) / (1 + c)) ** a
+    return there / (1 - kept + outer)
+
+
+def blunt_reaches(p: int, c: Fraction, v: Fraction) -> bool:
+    """Whether the size that V = v stands for is at least c."""
+    return v <= blunt_survival(p, c)
+
+
+def blunt_boundary(p: int, c: Fraction) -> int:
+    """The first bits of the V whose noise has the size c."""
+    return int(blunt_survival(p, c) * (1 << (SCRIPT - 1)))
+
+
 @dataclass(frozen=True)
 class Sampled:
     """A law as rationals see it."""
@@ -130,10 +151,12 @@ class Sampled:
 
 
 def sampled_laws() -> Iterator[Sampled]:
-    """Laplace noise and the power law for several exponents."""
+    """Laplace noise, and both power laws for several exponents."""
     yield Sampled(Laplace(), laplace_reaches, laplace_boundary)
     for p in (Fraction(3), Fraction(7, 2), Fraction(12)):
         yield Sampled(PowerLaw(p), power_law_reaches(p), power_law_boundary(p))
+    for whole in (3, 4, 15):
+        yield Sampled(BluntPowerLaw(whole), partial(blunt_reaches, whole), partial(blunt_boundary, whole))
 
 
 def is_rounding(reaches: Reaches, sign: int, at: Fraction, scale: Fraction, result: int, v: Sequence[Fraction]) -> bool:

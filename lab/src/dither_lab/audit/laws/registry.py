@@ -25,7 +25,7 @@ from dither_lab.audit.laws.outputs import Outputs
 if TYPE_CHECKING:
     from dither_lab.audit.universes import Universe
 
-ADDED = ("power_law", "cauchy", "student", "laplace", "gaussian")
+ADDED = ("blunt_power_law", "power_law", "cauchy", "student", "laplace", "gaussian")
 NEEDS_DELTA = frozenset({"laplace", "gaussian"})
 DELTA = 1e-4
 TESTED = Loss(4.0, 0.01)

@@ -55,6 +55,24 @@ def power_law(shape: dict[str, float]) -> Tail:
     return lambda distance: np.asarray(np.exp((1.0 - shape["p"]) * np.log1p(distance)))
 
 
+@noise_tail("blunt_power_law")
+def blunt_power_law(shape: dict[str, float]) -> Tail:
+    """Density proportional to ``(1 - |z|)^(p-2)`` up to ``1/(p-1)``, continued by a power, integrated numerically."""
+    p = shape["p"]
+    joint = 1.0 / (p - 1.0)
+    height = (1.0 - joint) ** (p - 2.0) * (1.0 + joint) ** p
+    far = height * (1.0 + joint) ** (1.0 - p) / (p - 1.0)
+    near = float(_integral(lambda t: (1.0 - t) ** (p - 2.0), np.array(joint)))
+
+    def tail(distance: Floats) -> Floats:
+        z = np.asarray(distance, dtype=np.float64)
+        inside = near - _integral(lambda t: (1.0 - t) ** (p - 2.0), np.minimum(z, joint))
+        outside = height * (1.0 + np.maximum(z, joint)) ** (1.0 - p) / (p - 1.0)
+        return np.asarray(np.where(z <= joint, inside + far, outside) / (near + far))
+
+    return tail
+
+
 @noise_tail("student")
 def student(shape: dict[str, float]) -> Tail:
     """Student's t."""

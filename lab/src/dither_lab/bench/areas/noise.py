@@ -56,7 +56,7 @@ def _scalars(quick: bool) -> list[Comparison]:
             effort=MeasuringEffort(7 if quick else 15, 20, 0.05 if quick else 0.2),
             asked=(Asked("time", SCALAR_SECONDS, of="ours"),),
         )
-        for law in ("laplace", "integer laplace", "gaussian", "power law", "cauchy", "student")
+        for law in ("laplace", "integer laplace", "gaussian", "blunt power law", "power law", "cauchy", "student")
     ]
 
 
@@ -91,9 +91,10 @@ def _factors() -> list[Comparison]:
             name=f"factor/epsilon={epsilon:g}",
             what="E|Z|/(alpha beta) of noise for a smooth bound",
             data=NOTHING,
-            ours=way("power law, exact mechanism", "power_law", "exact", epsilon),
+            ours=way("blunt power law, exact frontier", "blunt_power_law", "exact", epsilon),
             others=(
                 way("NRS11: Cauchy, paper's constants", "cauchy", "paper", epsilon),
+                way("power law, exact frontier", "power_law", "exact", epsilon),
                 replace(way(POLYPLACE, "polyplace", "exact", epsilon), note=NO_POLYPLACE),
             ),
             measures=("error",),

@@ -93,6 +93,7 @@ class TriangleOptions(TypedDict):
     """Of a count of triangles; ``figure``: the mean of the error, or what it stays within 95% of the time."""
 
     mechanism: str
+    noise: str
     epsilon: float
     figure: str
 
@@ -101,7 +102,7 @@ def triangle_error(options: TriangleOptions, data: StoredGraph) -> Callable[[], 
     """A figure of |error|, from the mechanism's own law."""
     graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True)
     statistic = dt.Triangles().resolve(graph.shape)
-    _, prepared = prepare(statistic, epsilon=options["epsilon"], mechanism=options["mechanism"])
+    _, prepared = prepare(statistic, epsilon=options["epsilon"], mechanism=options["mechanism"], noise=options["noise"])
     return lambda: _figure(prepared.error_laws(graph)[0], options["figure"])
 
 

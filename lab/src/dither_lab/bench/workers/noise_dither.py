@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import dither as dt
 from dither.mechanism_names import MechanismName
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import Cauchy, PowerLaw, Student
@@ -20,6 +21,7 @@ from dither_lab.bench.anchors.polyplace import least_factor
 
 LAWS = {
     "laplace": Laplace(),
+    "blunt power law": BluntPowerLaw(4),
     "power law": PowerLaw(4),
     "cauchy": Cauchy(4),
     "student": Student(3),
