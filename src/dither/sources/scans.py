@@ -178,10 +178,10 @@ def _in_order(indices: Whole, codes: Whole) -> Whole:
 
 def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dict[int, Found]]:
     """Of each column what is found in every group that has records: one pass.  groups: only these are read."""
-    selection, key = parts[0].selection, None if groups is not None else _public_key(parts)
+    selection, made_of = parts[0].selection, None if groups is not None else _public_key(parts)
     keyed = [place for place, part in enumerate(parts) if _has_code(part, several=len(parts) > 1)]
     last = selection.engine.last_scan
-    if key is not None and last is not None and last[0] == key:
+    if made_of is not None and last is not None and last[0] == made_of:
         return _by_part(parts, selection.engine.arrays(last[1]), keyed, selection)
     names, records = _records(parts)
     query, ends = _with_ends(parts, records, groups)
@@ -206,7 +206,7 @@ def scan(parts: Sequence[Part], groups: Sequence[int] | None = None) -> list[dic
         query.select(exp.alias_(literal(1), "c"), copy=False)
     totals = _counted(selection, query.subquery("parts", copy=False), keyed, sums, listed)
     if listed is None:
-        selection.engine.last_scan = None if key is None else (key, totals)
+        selection.engine.last_scan = None if made_of is None else (made_of, totals)
         arrays = selection.engine.arrays(totals)
     else:
         arrays = _unlisted(*selection.engine.arrays_and_list(totals), is_grouped=bool(selection.by))
