@@ -1,13 +1,17 @@
 """The queries of a statement share their passes over the table, by the engines' own records of what they did."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 import dither as dt
 from contract.record_sources import BY_ENGINE, Place
-from dither.sources import windows
+from dither.sources import scans, windows
 from dither.sources.column import Column
+from dither.sources.predicates import Compare
 from dither.sources.schema import Schema
 from dither.sources.selection import Selection
 from dither.sources.windows import EngineColumns, SharedReading
@@ -241,3 +245,50 @@ def truth_of(records, name, group):
     values, declared = records[name].to_numpy().astype(float), COLUMNS[name]
     inside &= ~np.isnan(values) | (name != "tips")
     return Column(declared.grid.quantise(values[inside], declared.missing), declared.grid)
+
+
+def _of_text(file, pays, tips):
+    file.write_text("pay,tips\n" + "".join(f"{pay},{tip}\n" for pay, tip in zip(pays, tips, strict=True)))
+    columns = {"pay": dt.Integer(0, 300), "tips": dt.Integer(0, 300)}
+    return dt.open(file, columns=columns, rows=len(pays), name="records", budget=dt.Budget(1_000_000))
+
+
+def test_the_same_question_is_planned_once_and_reads_the_file_as_it_is_now(tmp_path, monkeypatch):
+    """Between two passes over the same columns no query is built or written, and the lines are those of today."""
+    with _of_text(tmp_path / "records.csv", [5] * 9, [7] * 9) as session:
+        engine, written = session._source.engine, []
+        monkeypatch.setattr(engine, "sql", lambda query: written.append(query) or type(engine).sql(engine, query))
+        ask = {"epsilon": 1_000, "again": True}
+        assert session.ask(dt.Median("pay"), **ask).value == 5
+        count = len(written)
+        (tmp_path / "records.csv").write_text("pay,tips\n" + "200,1\n" * 9)
+        assert session.ask(dt.Median("pay"), **ask).value == 200
+        assert len(written) == count > 0
+
+
+def test_questions_about_other_columns_in_turn_have_their_own_answers(tmp_path):
+    """What stays planned is the last query alone, for the columns that it reads."""
+    with _of_text(tmp_path / "records.csv", [5] * 9, [7] * 9) as session:
+        ask = {"epsilon": 1_000, "again": True}
+        for _ in range(2):
+            assert session.ask(dt.Median("pay"), **ask).value == 5
+            assert session.ask(dt.Median("tips"), **ask).value == 7
+            assert session.ask(dt.Count(), where="tips > 7", **ask).value == 0
+            assert session.sql("SELECT median(pay), median(tips) FROM records", **ask)[1].value == 7
+            session._source.engine.rows(exp.select("tips").from_(session._source.engine.table()))
+            assert session.ask(dt.Median("pay"), **ask).value == 5
+
+
+def test_a_pass_is_known_again_by_all_that_its_query_is_made_of(tmp_path):
+    """1, 1.0 and true are equal and are not the same; what brackets hold is private and is not remembered."""
+    with _of_text(tmp_path / "records.csv", [5] * 9, [7] * 9) as session:
+        source = session._source
+        column = EngineColumns(Selection(source.engine, source.schema), "pay", dt.Integer(0, 300).grid, 0, None)
+        part = column.steps_part()
+        filters = [Compare("pay", "=", constant) for constant in (1, 1.0, True)]
+        parts = [replace(part, selection=replace(part.selection, predicate=item)) for item in filters]
+        versions = [replace(part, selection=replace(part.selection, schema=replace(source.schema, version=1)))]
+        keys = {scans._public_key([item]) for item in (part, *parts, *versions)}
+        assert len(keys) == 5
+        assert scans._public_key([replace(part)]) in keys
+        assert scans._public_key([replace(part, ends={0: (1.0, 2.0)})]) is None

@@ -189,9 +189,9 @@ def text_columns(
     wanted = np.full(max(places.values()) + 1, -1, dtype=np.int64)
     for row, place in enumerate(places.values()):
         wanted[place] = row
-    delimiter = ord(layout.delimiter_of(file))
 
     def read() -> Iterator[pa.RecordBatch]:
+        delimiter = ord(layout.delimiter_of(file))
         for block in blocks(file, layout) if share is None else _joined(some_blocks(file, layout, share), layout):
             raw = np.frombuffer(block, dtype=np.uint8)
             most = int(np.count_nonzero(raw == _FEED))
@@ -216,6 +216,22 @@ def text_columns(
             )
 
     return pa.RecordBatchReader.from_batches(schema, read())
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """The same columns for engines that ask for Arrow streams: every query reads the file anew."""
+
+    file: Path
+    layout: TextLayout
+    places: dict[str, int]
+    width: int
+    share: float | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:  # capsules of C structures
+        """A new stream; nothing is read before its first batch is asked for."""
+        columns = text_columns(self.file, self.layout, self.places, self.width, self.share)
+        return columns.__arrow_c_stream__(requested_schema)
 
 
 def _joined(pieces: Iterator[bytes], layout: TextLayout) -> Iterator[bytes]:

@@ -33,7 +33,7 @@ from dither.sources.engines.engine import (
 from dither.sources.files import parquet_durations, state_of_file
 from dither.sources.formats import DateFormat
 from dither.sources.frames import TableLike, frame_durations, readable
-from dither.sources.lines import DELIMITERS, USUAL, TextLayout, header, inner_suffix, is_packed, text_columns
+from dither.sources.lines import DELIMITERS, USUAL, TextColumns, TextLayout, header, inner_suffix, is_packed
 from dither.sources.predicates import literal
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _NANOSECOND_ENDS = ("1677-09-21 00:12:44", "2262-04-11 23:47:16")
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".db")
 _BATCH = 1 << 16
-_LINES, _SOME_LINES = "dither_lines", "dither_some_lines"
+_LINES, _SOME_LINES, _LAST = "dither_lines", "dither_some_lines", "dither_last"
 _SWITCHED_OFF = (
     "statistics_propagation",
     "row_group_pruner",
@@ -142,6 +142,9 @@ class DuckDB(Engine):
             self._connection.execute(f"SET threads = {int(threads)}")
         self._share = 1.0
         """Of a text file: which part of its lines is sampled next."""
+        self._registered: dict[str, TextColumns] = {}
+        self._last: tuple[exp.Select, str] | None = None
+        """The query, and its text, that stays planned under the name _LAST; of several engines the first one knows."""
         self._wide: dict[str, tuple[int, int]] = {}
         """Columns of long decimals: how many digits, and how many of them behind the point."""
         self._spans: dict[str, float] = {}
@@ -337,23 +340,49 @@ class DuckDB(Engine):
 
     def _opened(self, query: exp.Select) -> duckdb.DuckDBPyConnection:
         """The connection, with the lines of text files from the first."""
-        texts = [engine for engine in self._together if engine.casts_text]
-        if texts:
-            named = {item.name for item in query.find_all(exp.Column)}
-            tables = {item.name for item in query.find_all(exp.Table)}
-            for engine in texts:
-                engine._register_lines(named, tables)
+        self._register_lines(query)
         return self._connection
 
-    def _register_lines(self, named: set[str], tables: set[str]) -> None:
+    def _register_lines(self, query: exp.Select) -> bool:
+        """Have the lines of text files read by a query; whether it reads nothing else."""
+        texts = [engine for engine in self._together if engine.casts_text]
+        if not texts:
+            return False
+        named = {item.name for item in query.find_all(exp.Column)}
+        tables = {item.name for item in query.find_all(exp.Table)}
+        for engine in texts:
+            engine._register_own_lines(named, tables)
+        return tables <= {table for engine in texts for table in (engine._lines, engine._some_lines)}
+
+    def _executed(self, query: exp.Select) -> duckdb.DuckDBPyConnection:
+        """The connection with the result of a query.
+
+        To plan a query takes longer than to read a small text file, so the last one stays planned.  Not those of
+        other files and of tables: their plans may hold what was found there, and text files have no statistics.
+        """
+        first = self._together[0]
+        if first._last is None or first._last[0] is not query:
+            is_of_lines, text = self._register_lines(query), self.sql(query)
+            if not is_of_lines:
+                return self._connection.execute(text)
+            if first._last is None or first._last[1] != text:
+                first._last = None
+                self._connection.execute(f"PREPARE {_LAST} AS {text}")
+            first._last = query, text
+        return self._connection.execute(f"EXECUTE {_LAST}")
+
+    def _register_own_lines(self, named: set[str], tables: set[str]) -> None:
         if self._file is None:
             return
         places = {name: place for place, name in enumerate(self._stored_types) if name in named}
         places = places or {next(iter(self._stored_types)): 0}
         for table, share in ((self._lines, None), (self._some_lines, self._share)):
             if table in tables:
-                lines = text_columns(self._file, self._layout, places, len(self._stored_types), share)
-                self._connection.register(table, lines)
+                lines = TextColumns(self._file, self._layout, places, len(self._stored_types), share)
+                if lines != self._registered.get(table):
+                    self._together[0]._last = None  # planned for other columns
+                    self._connection.register(table, lines)
+                    self._registered[table] = lines
 
     def kept(self, query: exp.Select) -> exp.Expr:
         name = kept_name()
@@ -369,7 +398,7 @@ class DuckDB(Engine):
 
     def arrays(self, query: exp.Select) -> list[NDArray[np.int64]]:
         def fetched() -> list[NDArray[np.int64]]:
-            columns = self._opened(query).execute(self.sql(query)).fetchnumpy()
+            columns = self._executed(query).fetchnumpy()
             return [whole_result(values) for values in columns.values()]
 
         return guarded(self._called, fetched)

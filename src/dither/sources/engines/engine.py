@@ -83,6 +83,9 @@ class Engine(ABC):
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
 
+    last_scan: tuple[bytes, exp.Select] | None = None
+    """The query of the last pass (``scans.scan``), by all that it was made of, if that is public."""
+
     if TYPE_CHECKING:
 
         @property
