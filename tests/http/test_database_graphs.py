@@ -2,12 +2,15 @@
 
 import contextlib
 import os
+import pickle
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from curators import CuratorProcess, with_dataset
+from dither.interfaces.http.fork_server import ForkServer
+from dither.interfaces.http.planners import HELPER
 
 SCHEMA = """[dataset]
 source = "{source}"
@@ -145,3 +148,18 @@ def test_a_database_that_changes_or_is_gone(server):
     assert "nothing was charged" in payload["detail"]
     assert not any(word in payload["detail"] for word in ("127.0.0.1", "postgres", "friendships", "table"))
     assert server.call("GET", "/v1/datasets/roads/budget")[1]["spent"] == spent
+
+
+def test_a_helper_that_plans_has_no_secret_of_the_server(monkeypatch):
+    """It reads public edges at an address that an owner chose: only variables of sources are left to it."""
+    monkeypatch.setenv("PGPASSWORD", "hunter2")
+    monkeypatch.setenv(PASSWORD, "known")
+    started = ForkServer.started()
+    try:
+        helper = started.start(HELPER)
+        for name, expected in (("PGPASSWORD", None), ("PGPASSFILE", os.devnull), (PASSWORD, "known")):
+            helper.connection.send_bytes(pickle.dumps((os.getenv, name)))
+            assert pickle.loads(helper.connection.recv_bytes()) == expected
+        helper.end()
+    finally:
+        started.close()
