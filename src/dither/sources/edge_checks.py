@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dither.sources.graph import file_ends
 from dither.sources.graph_schema import GraphSchema, opened_edge_list
 
 
@@ -26,7 +27,10 @@ def edge_figures(schema: GraphSchema) -> EdgeFigures:
     """Read all records of a graph's source; weights are not looked at."""
     with opened_edge_list(schema) as listed:
         listed.ready()
-        pairs = listed.read_ends().astype(np.int64)
+        if isinstance(listed, GraphSchema):
+            pairs = np.stack(file_ends(listed.file, listed.ends), axis=1)
+        else:
+            pairs = listed.read_ends().astype(np.int64)
     outside = ((pairs < 0) | (pairs >= schema.vertices)).any(axis=1)
     loops = ~outside & (pairs[:, 0] == pairs[:, 1])
     usable = pairs[~outside & ~loops]

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dither.errors import InvalidArgument, SourceFailed
 from dither.numbers import Number
 from dither.privacy import Budget, Neighbours, Relation
@@ -124,12 +121,6 @@ class GraphSchema:
     def read_public(self) -> Graph | None:
         """The public edges, with zeros for the weights, which are not read; None if the edges are private."""
         return None if self.weight is None else self._graph(withheld=True)
-
-    def read_ends(self) -> NDArray[np.integer]:
-        """Private: both ends of every record as they stand; one that is no whole number from 0 on is -1."""
-        from dither.sources.graph import file_ends  # noqa: PLC0415  (as below)
-
-        return np.stack(file_ends(self.file, self.ends), axis=1)
 
     def _graph(self, *, withheld: bool) -> Graph:
         from dither.sources.graph import Graph  # noqa: PLC0415  (compiled kernels are slow to load)
