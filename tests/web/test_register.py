@@ -113,6 +113,7 @@ def test_a_graph_in_a_database_file_is_registered(visit):
         connection.execute("CREATE TABLE friendships AS SELECT i AS a, (i + 1) % 60 AS b FROM range(60) t(i)")
     visit.sign_in()
     visit.go("register", "Register")
+    tab.click_text("Tables of databases, and text files of other layouts", "summary")
     tab.fill("input[name=table]", "friendships")
     tab.choose("select[name=source]", "social.duckdb")
     tab.see("2 columns")
