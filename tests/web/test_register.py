@@ -104,6 +104,27 @@ def test_a_graph_is_registered(visit):
     assert (dataset["kind"], dataset["vertices"], dataset["neighbours"]) == ("graph", 60, "node")
 
 
+def test_a_graph_in_a_database_file_is_registered(visit):
+    """The table with its edges stands in the schema that the form writes."""
+    import duckdb
+
+    tab, curator = visit.tab, visit.curator
+    with duckdb.connect(str(curator.home / "data" / "social.duckdb")) as connection:
+        connection.execute("CREATE TABLE friendships AS SELECT i AS a, (i + 1) % 60 AS b FROM range(60) t(i)")
+    visit.sign_in()
+    visit.go("register", "Register")
+    tab.click_text("Tables of databases, and text files of other layouts", "summary")
+    tab.fill("input[name=table]", "friendships")
+    tab.choose("select[name=source]", "social.duckdb")
+    tab.see("2 columns")
+    tab.choose("select[name=about]", "graph")
+    tab.fill("input[name=vertices]", "60")
+    tab.click_text("Register", "form button")
+    visit.until_title("Schema: social")
+    dataset = curator.call("GET", "/v1/datasets/social")
+    assert (dataset["kind"], dataset["vertices"]) == ("graph", 60)
+
+
 def test_what_cannot_be_opened_is_said(visit):
     """A file that is no table, and a refusal of the schema, stand where they were caused."""
     tab, curator = visit.tab, visit.curator

@@ -20,7 +20,7 @@ from dither.session.forms import form_of, form_of_0_1_0
 from dither.session.plan import GraphPlan, SessionPlan
 from dither.session.shares import shared
 from dither.sources.graph import Graph, GraphShape
-from dither.sources.graph_schema import GraphSchema, edge_list_of
+from dither.sources.graph_schema import GraphSchema, opened_edge_list
 from dither.sql.statement import Statement, parse_sql, weights_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         AskOptions,
         Confidence,
         GraphKnownOptions,
+        HowOptions,
         MechanismChoice,
         MechanismName,
         NamedWeights,
@@ -110,6 +111,24 @@ def planned_under(query: Query, source: PublicGraph, prior: GraphPrior | None, o
     return graph_plan(query, source, **options)
 
 
+def graph_plans(
+    statement: Statement,
+    source: PublicGraph,
+    loss: Loss,
+    weights: NamedWeights | None,
+    *,
+    prior: GraphPrior | None = None,
+    **options: Unpack[HowOptions],
+) -> list[SessionPlan]:
+    """A plan for every query of a statement; together they cost at most ``loss``."""
+    plans = []
+    for item, part in shared(statement.items, loss, weights_of(statement, weights)):
+        with statement.pointing_at(item):
+            asked: AskOptions = {"epsilon": part.epsilon, "delta": part.delta, **options}
+            plans.append(planned_under(item.query, source, prior, asked))
+    return plans
+
+
 def graph_quote(
     query: Query, source: PublicGraph, *, prior: GraphPrior | None = None, **options: Unpack[AskOptions]
 ) -> Quote:
@@ -151,7 +170,10 @@ def quote_graph(
     **options: Unpack[GraphKnownOptions],
 ) -> Quote | Quotes:
     """The quote of a query, or those of a list or of SQL, for a schema; edges are read where they are public."""
-    source = DeclaredGraph(schema, None if schema.weight is None else edge_list_of(schema).read_public())
+    source = DeclaredGraph(schema, None)
+    if schema.weight is not None:
+        with opened_edge_list(schema) as listed:
+            source = DeclaredGraph(schema, listed.read_public())
     if isinstance(query, Query):
         return graph_quote(query, source, **options)
     if isinstance(query, str):

@@ -13,12 +13,11 @@ from dither.queries.query import Query
 from dither.quotes.quote import Quote, Quotes
 from dither.release import B, Release, Releases, V
 from dither.session.account import LOCAL, PaidSession
-from dither.session.graph_quotes import graph_quote, planned_under, quote_graph_statement
+from dither.session.graph_quotes import graph_plans, graph_quote, planned_under, quote_graph_statement
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
-from dither.session.shares import shared
 from dither.sources.graph_schema import GraphSchema
-from dither.sql.statement import Statement, called, parse_question, parse_sql, weights_of
+from dither.sql.statement import Statement, called, parse_question, parse_sql
 from dither.statistics.statistic import Statistic, VectorStatistic
 
 if TYPE_CHECKING:
@@ -142,11 +141,7 @@ class GraphSession(PaidSession):
         **options: Unpack[GraphOptions],
     ) -> list[SessionPlan]:
         """A plan for every query of a statement; together they cost at most ``loss``."""
-        plans = []
-        for item, part in shared(statement.items, loss, weights_of(statement, weights)):
-            with statement.pointing_at(item):
-                plans.append(self.plan(item.query, epsilon=part.epsilon, delta=part.delta, **options))
-        return plans
+        return graph_plans(statement, self._source, loss, weights, **options)
 
     def _quote_statement(
         self,

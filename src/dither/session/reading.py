@@ -360,6 +360,7 @@ class GraphSource(Source[SessionPlan]):
         self.schema = schema
         self._edge_list = edge_list_of(schema)
         self._edge_list.ready()
+        self._state_of_edges = None if schema.weight is None else self._edge_list.state()
         self.edges: Graph | None = self._edge_list.read_public()
         """Public; None where edges are private."""
 
@@ -371,6 +372,12 @@ class GraphSource(Source[SessionPlan]):
 
     def ready(self) -> None:
         self._edge_list.ready()
+
+    @property
+    def may_have_other_edges(self) -> bool:
+        """Whether public edges may be others by now; True too where the source says nothing of its changes."""
+        state = self._state_of_edges
+        return self.edges is not None and (state is None or state != self._edge_list.state())
 
     def close(self) -> None:
         if not isinstance(self._edge_list, GraphSchema):

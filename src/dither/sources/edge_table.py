@@ -74,7 +74,7 @@ class EdgeTable:
         """The graph: private."""
         with self._engine.snapshot():
             if self.schema.weight is None:
-                return self._graph(_pairs(*self._engine.long_arrays(self._ends())))
+                return self._graph(self._all_ends())
             weight = exp.Coalesce(this=self._number(self.schema.weight), expressions=[double_literal(LARGEST_DOUBLE)])
             query = self._ends().select(exp.alias_(weight, "w"))
             batches = list(self._engine.stream(query, ("whole", "whole", "real")))
@@ -85,9 +85,16 @@ class EdgeTable:
         """The public edges, with zeros for the weights, which are not read; None if the edges are private."""
         if self.schema.weight is None:
             return None
-        with self._engine.snapshot():
-            pairs = _pairs(*self._engine.long_arrays(self._ends()))
+        pairs = self.read_ends()
         return self._graph(pairs, self._stored(np.zeros(len(pairs))))
+
+    def read_ends(self) -> NDArray[np.int32]:
+        """Private: both ends of every record; one that is no vertex is -1 or the number of vertices."""
+        with self._engine.snapshot():
+            return self._all_ends()
+
+    def _all_ends(self) -> NDArray[np.int32]:
+        return _pairs(*self._engine.long_arrays(self._ends()))
 
     def _graph(self, pairs: NDArray[np.int32], weights: NDArray[np.generic] | None = None) -> Graph:
         schema = self.schema

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 Collected = TypeVar("Collected", bound=Sized)
 
-_PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
+DATABASES = (".duckdb", ".db")
+"""How the names of files end that hold tables by their names."""
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN"}
 _READ_TEXTS = "FROM read_parquet({}, utf8_validation = 'replace')"
 """A text with a byte that is no UTF-8 is read as another text: one record must not make an error."""
@@ -123,8 +125,8 @@ def _known_file(path: str | Path) -> Path:
     """A file of a known kind."""
     file = Path(path)
     inner = inner_suffix(file)
-    if inner not in (*DELIMITERS, *_PARQUET):
-        accepted = ", ".join((*DELIMITERS, ".csv.gz", *_PARQUET))
+    if inner not in (*DELIMITERS, *PARQUET):
+        accepted = ", ".join((*DELIMITERS, ".csv.gz", *PARQUET))
         raise InvalidArgument("file", str(path), f"must be a file ending in {accepted}")
     if not file.is_file():
         raise InvalidArgument("file", str(path), "must be the path of a readable file")

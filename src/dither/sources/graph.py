@@ -137,7 +137,7 @@ class Graph:
         withheld: leave the private weights in the file and put zeros of their type in their place, for plans that are
             made of the public edges before anything is paid.
         """
-        columns = [_whole(read_file_column(path, name, empty=True)) for name in (source, target)]
+        columns = file_ends(path, (source, target))
         if weight is None:
             weights = None
         elif withheld:
@@ -306,6 +306,11 @@ class Graph:
         steps = grid.quantise(np.asarray(raw.filled(0)), cap)
         steps[np.ma.getmaskarray(raw)] = cap
         return steps
+
+
+def file_ends(path: str | Path, ends: tuple[str, str]) -> list[NDArray[np.int64]]:
+    """Private: both ends of every record of a file; what is no whole number from 0 on is -1."""
+    return [_whole(read_file_column(path, name, empty=True)) for name in ends]
 
 
 def as_graph(given: object) -> Graph:  # anything: a graph of any library

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
@@ -10,7 +12,8 @@ from dither.errors import InvalidArgument, SourceFailed
 from dither.numbers import Number
 from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.engines.factory import ENGINES, guessed
-from dither.sources.files import check_file_columns, state_of_file
+from dither.sources.files import DATABASES, check_file_columns, state_of_file
+from dither.sources.lines import inner_suffix
 from dither.sources.schema import VERSIONS, check_version
 
 if TYPE_CHECKING:
@@ -82,9 +85,10 @@ class GraphSchema:
     @property
     def is_file(self) -> bool:
         """Whether the edges are in a file of their own; else an engine has them (``sources.edge_table``)."""
-        if not isinstance(self.source, (str, Path)) or self.table is not None:
+        if not isinstance(self.source, (str, Path)) or self.table is not None or "${" in str(self.source):
             return False
-        return (self.engine or guessed(self.source)) == next(iter(ENGINES))
+        is_database = inner_suffix(Path(self.source)) in DATABASES
+        return not is_database and (self.engine or guessed(self.source)) == next(iter(ENGINES))
 
     @property
     def file(self) -> Path:
@@ -142,6 +146,17 @@ def edge_list_of(schema: GraphSchema) -> GraphSchema | EdgeTable:
     from dither.sources.edge_table import EdgeTable  # noqa: PLC0415  (compiled kernels are slow to load)
 
     return EdgeTable(schema)
+
+
+@contextlib.contextmanager
+def opened_edge_list(schema: GraphSchema) -> Iterator[GraphSchema | EdgeTable]:
+    """The same for one reading: connections are closed at its end."""
+    listed = edge_list_of(schema)
+    try:
+        yield listed
+    finally:
+        if not isinstance(listed, GraphSchema):
+            listed.close()
 
 
 def per_vertex(neighbours: str, *, weighted: bool) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dither.session.session import Session
+    from dither.sources.graph_schema import GraphSchema
     from dither.sources.link_checks import KeyFigures, LinkFigures, PersonFigures
     from dither.sources.types import ColumnType
 
@@ -33,12 +34,16 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
 
     The figures are exact and NOT private: they are for the owner, to see what bounds and formats do. Whoever may only
     ask questions asks quality(column) instead. Columns that --column does not declare are read as what is stored, and
-    those of a text file as plain numbers.
+    those of a text file as plain numbers. Of a graph: how many records are edges, and what the others are.
 
     \b
     dither check payroll.toml
     dither check pay.csv --column pay=real:0:600000 --format '$1,234.56'
     """
+    graph = _graph_schema(file, options)
+    if graph is not None:
+        _check_graph(file, graph, as_json=as_json)
+        return
     session, declared = _session(file, options)
     with session:
         rows, shares = _exact(session)
@@ -68,6 +73,39 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         console.print(
             f"the schema declares {declared:,} rows: correct rows in it, or make it private", markup=False, style="red"
         )
+
+
+def _graph_schema(file: Path, options: CheckOptions) -> GraphSchema | None:
+    """The schema of a graph, if the file has one."""
+    from dither.sources.graph_schema import GraphSchema
+    from dither.sources.schema_file import load_schema
+
+    if file.suffix.lower() != ".toml":
+        return None
+    schema = load_schema(file)
+    if not isinstance(schema, GraphSchema):
+        return None
+    refuse(options, OF_FILES, "is declared in the schema file: leave it out")
+    return schema
+
+
+def _check_graph(file: Path, schema: GraphSchema, *, as_json: bool) -> None:
+    from dither.sources.edge_checks import edge_figures
+    from dither.sources.schema_file import pointing_at
+
+    with pointing_at(file):
+        figures = edge_figures(schema)
+    if as_json:
+        click.echo(json.dumps({**dataclasses.asdict(figures), "private": False}))
+        return
+    table = plain_table(["records that are", "number"], right=("number",), wrapped="records that are")
+    table.add_row("edges", f"{figures.edges:,}")
+    table.add_row(f"no two vertices from 0 to {schema.vertices - 1:,}", f"{figures.not_vertices:,}")
+    table.add_row("loops", f"{figures.loops:,}")
+    table.add_row("edges once more", f"{figures.repeated:,}")
+    console = console_of(100)
+    console.print(table, markup=False)
+    console.print(f"{figures.records:,} records; {NOT_PRIVATE}", markup=False)
 
 
 class Linked(TypedDict):

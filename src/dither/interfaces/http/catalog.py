@@ -52,7 +52,7 @@ class Dataset:
 
     @property
     def is_planned_by_schema(self) -> bool:
-        """True unless questions are planned from public edges too, which lie in the file."""
+        """True unless questions are planned from public edges too, which are read from the source."""
         return not isinstance(self.schema, GraphSchema) or self.schema.weight is None
 
     def open(self) -> Session | GraphSession:
@@ -224,36 +224,26 @@ class Catalog:
         if isinstance(schema, Schema) and schema.tables:
             for item, table in schema.tables.items():
                 self._check_source(str(table.source), table.engine, f"tables.{item}.source")
-        elif isinstance(schema, Schema):
-            self._check_source(str(schema.source), schema.engine, "source")
-        elif not schema.is_file:
-            raise InvalidArgument(
-                "source",
-                str(schema.source),
-                "must be a CSV, TSV or Parquet file below the server's data folder",
-            )
         else:
-            self._check_source(str(schema.source), None, "source", graph=True)
+            self._check_source(str(schema.source), schema.engine, "source")
         return dataclasses.replace(schema, name=name, folder=str(self._data))
 
-    def _check_source(self, source: str, engine: str | None, argument: str, *, graph: bool = False) -> None:
+    def _check_source(self, source: str, engine: str | None, argument: str) -> None:
         for variable in _VARIABLE.findall(source):
             if not variable.startswith(PASSWORDS):
                 # Otherwise an owner could have any variable of the server sent to an address of their choice.
                 raise InvalidArgument(
                     argument, f"${{{variable}}}", f"must use variables whose names begin with {PASSWORDS}"
                 )
-        if not graph:
-            looks = ENGINES[guessed(source)]
-            declared = looks if engine is None else ENGINES[engine]
-            # Files of one suffix may be those of several engines; an address is that of one.
-            same = declared is looks or (declared.reads_files and looks.reads_files)
-            if not (same and looks.is_served and declared.is_served):
-                raise InvalidArgument(
-                    argument, source, "must be a file below the server's data folder, or a postgresql:// address"
-                )
-        is_file = graph or ENGINES[guessed(source)].reads_files
-        if is_file and ("${" in source or not self._is_below(self._data / source)):
+        looks = ENGINES[guessed(source)]
+        declared = looks if engine is None else ENGINES[engine]
+        # Files of one suffix may be those of several engines; an address is that of one.
+        same = declared is looks or (declared.reads_files and looks.reads_files)
+        if not (same and looks.is_served and declared.is_served):
+            raise InvalidArgument(
+                argument, source, "must be a file below the server's data folder, or a postgresql:// address"
+            )
+        if looks.reads_files and ("${" in source or not self._is_below(self._data / source)):
             raise InvalidArgument(argument, source, "must be a file below the server's data folder")
 
     def _written(self, file: Path, text: str) -> None:

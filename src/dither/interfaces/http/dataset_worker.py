@@ -70,16 +70,15 @@ class Sources:
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Source]:
         """A source for exclusive use."""
-        with self._lock:
-            source = self._idle.pop() if self._idle else None
-        if source is None:
-            source = self._new()
+        source = self._taken() or self._new()
         is_sound = False
         try:
             yield source
             is_sound = True
         except SourceFailed:
-            raise  # its connection may be broken
+            while (other := self._pop()) is not None:  # connections may be broken, or the public edges others
+                other.close()
+            raise
         except DitherError:
             is_sound = True
             raise
@@ -89,11 +88,23 @@ class Sources:
             else:
                 source.close()
 
+    def _pop(self) -> Source | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _taken(self) -> Source | None:
+        """One that is idle; not one whose public edges may be others by now, for which nothing was planned."""
+        while (source := self._pop()) is not None:
+            if not (isinstance(source, GraphSource) and source.may_have_other_edges):
+                return source
+            source.close()
+        return None
+
     def _new(self) -> Source:
         try:
             return self._opened()
         except (InvalidArgument, InvalidData):
-            raise SourceFailed("the source cannot be read now; nothing was charged") from None
+            raise _unreadable() from None
 
     def _keep(self, source: Source) -> None:
         with self._lock:
@@ -169,8 +180,10 @@ class Worker:
         """Prepare a question, and read once the server says that it is charged."""
         plans = pickle.loads(base64.b64decode(message["plans"]))  # noqa: S301  (from the server, who started this)
         with self._sources.borrowed() as source:
-            if isinstance(source, GraphSource) and source.edges is not None:
-                plans = [_planned_here(source, plan) for plan in plans]
+            if isinstance(source, GraphSource):
+                _check_ready(source)
+                if source.edges is not None:
+                    plans = [_planned_here(source, plan) for plan in plans]
             with source.prepared(plans) as read:
                 self._send(number, {"ready": True})
                 if self._waiting[number].get() != "read":
@@ -190,6 +203,18 @@ class Worker:
                 self._send(number, {"share": float(share)})
 
         return report
+
+
+def _check_ready(source: GraphSource) -> None:
+    """Fail, in terms that are for analysts too, if a graph is no longer what it was when it was registered."""
+    try:
+        source.ready()
+    except (InvalidArgument, InvalidData):
+        raise _unreadable() from None
+
+
+def _unreadable() -> SourceFailed:
+    return SourceFailed("the source cannot be read now; nothing was charged")
 
 
 def _planned_here(source: GraphSource, plan: SessionPlan) -> SessionPlan:

@@ -1,4 +1,4 @@
-"""Plans and quotes, made from public facts in a helper process that can be ended: no source is read, nothing charged.
+"""Plans and quotes, made from public facts in a helper process that can be ended: nothing private is read or charged.
 
 The analyst chooses how long this takes (many queries, small epsilon, a prior), so it gets neither a thread of the
 server nor time or memory without a limit.
@@ -6,42 +6,51 @@ server nor time or memory without a limit.
 
 from __future__ import annotations
 
-import functools
 import os
 import pickle
 import resource
 import warnings
+from collections import OrderedDict
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
+from dither.interfaces.http.environment import forget_secrets
 from dither.interfaces.http.models import MOST_QUERIES
 from dither.interfaces.http.problems import forbidden, problem
 from dither.interfaces.http.questions import Question, query_names
 from dither.interfaces.http.schedule import program_of, programs_of, seconds_of
 from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log_failure, log_to_stderr
-from dither.ledger import MemoryLedger
 from dither.plain import JsonObject
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.quotes.quote import Quote
 from dither.session.account import total_loss
-from dither.session.graphs import GraphSession
+from dither.session.graph_quotes import (
+    DeclaredGraph,
+    graph_plans,
+    graph_quote,
+    planned_under,
+    quote_graph_statement,
+)
 from dither.session.plan import SessionPlan
 from dither.session.quoting import quote
 from dither.session.statements import plans_for, plans_of
-from dither.sources.graph_schema import GraphSchema
+from dither.sources.graph import Graph
+from dither.sources.graph_schema import GraphSchema, opened_edge_list
 from dither.sources.schema import Schema
 from dither.sql.statement import Statement, parse_sql
 
 if TYPE_CHECKING:
     from dither.quotes.graph_priors import GraphPrior
-    from dither.typing import GraphOptions, KnownOptions
+    from dither.typing import AskOptions, KnownOptions
 
 MOST_MEMORY = 4 << 30
 """Bytes that a helper may have: the loaded code takes about a quarter of that."""
+MOST_GRAPHS = 4
+"""Graphs whose public edges a helper keeps."""
 NICE = 5
 """Helpers yield to questions that were paid for."""
 
@@ -87,10 +96,12 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
     check_rights(names, question, token)
     if isinstance(schema, GraphSchema) and statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
-        graph_options = {**question.options, **_known_of_graph(question)}
-        plans: list[SessionPlan] = list(_graph(schema)._plans_of(statement, asked, question.weights, **graph_options))
+        plans: list[SessionPlan] = graph_plans(
+            statement, _graph(schema), asked, question.weights, prior=_graph_prior(question), **question.options
+        )
     elif isinstance(schema, GraphSchema):
-        plans = [_graph(schema).plan(_one(question), **_graph_options(question))]
+        prior = _graph_prior(question)
+        plans = [planned_under(_one(question), _graph(schema), prior, _graph_options(question))]
     elif statement is not None:
         asked = Loss.asked(question.epsilon, question.delta)
         plans = list(plans_of(statement, schema, asked, question.weights, **question.options))
@@ -115,16 +126,18 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
     payload: JsonObject = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
     programs_of(built.plans)
     if isinstance(schema, GraphSchema) and built.statement is not None:
-        quotes: Quote | list[Quote] = _graph(schema)._quote_statement(
+        quotes: Quote | list[Quote] = quote_graph_statement(
             built.statement,
+            _graph(schema),
+            question.weights,
             epsilon=question.epsilon,
             delta=question.delta,
-            weights=question.weights,
             **question.options,
-            **_known_of_graph(question),
+            prior=_graph_prior(question),
         )
     elif isinstance(schema, GraphSchema):
-        quotes = _graph(schema).quote(_one(question), **_graph_options(question))
+        prior = _graph_prior(question)
+        quotes = graph_quote(_one(question), _graph(schema), prior=prior, **_graph_options(question))
     else:
         asked: Any = question.sql if question.sql is not None else question.queries  # each has an overload of its own
         quotes = quote(
@@ -148,6 +161,7 @@ def helper(connection: Connection) -> None:
     limit = MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
     warnings.simplefilter("ignore")
+    forget_secrets()  # public edges are read here, perhaps at an address of the owner's choice
     log_to_stderr()
     while True:
         function, *values = pickle.loads(connection.recv_bytes())  # noqa: S301  (from the server itself)
@@ -173,18 +187,35 @@ def _statement(question: Question, schema: Schema | GraphSchema) -> Statement | 
     return statement
 
 
-def _graph(schema: GraphSchema) -> GraphSession:
+def _graph(schema: GraphSchema) -> DeclaredGraph:
+    """What is public of a graph: the schema alone where edges are private, and then its source is not looked at."""
+    if schema.weight is None:
+        return DeclaredGraph(schema, None)
     try:
-        status = schema.file.stat()
-        return _opened_graph(pickle.dumps(schema), (status.st_ino, status.st_mtime_ns, status.st_size))
+        return DeclaredGraph(schema, _public_edges(schema))
     except (InvalidArgument, InvalidData, OSError):
         raise SourceFailed(f"the source of {schema.name!r} cannot be read now; nothing was charged") from None
 
 
-@functools.lru_cache(maxsize=4)
-def _opened_graph(schema: bytes, stamp: tuple[int, ...]) -> GraphSession:  # noqa: ARG001  (a changed file is another)
-    """A graph whose public side is known; its account is the server's affair."""
-    return GraphSession(pickle.loads(schema), ledger=MemoryLedger())  # noqa: S301  (pickled just now)
+_EDGES: OrderedDict[tuple[bytes, str], Graph] = OrderedDict()
+"""Public edges that were read, by the schema and the state of its source."""
+
+
+def _public_edges(schema: GraphSchema) -> Graph | None:
+    """The public edges; read anew where their source says that it has changed, or says nothing."""
+    with opened_edge_list(schema) as listed:
+        state = listed.state()
+        key = (pickle.dumps(schema), state or "")
+        if state is None or key not in _EDGES:
+            listed.ready()
+            edges = listed.read_public()
+            if edges is None or state is None:
+                return edges
+            _EDGES[key] = edges
+            while len(_EDGES) > MOST_GRAPHS:
+                _EDGES.popitem(last=False)
+    _EDGES.move_to_end(key)
+    return _EDGES[key]
 
 
 def _one(question: Question) -> Query:
@@ -200,21 +231,21 @@ def _queries(question: Question) -> Query | list[Query]:
     return question.queries
 
 
-def _graph_options(question: Question) -> dict[str, Any]:  # as in a question
+def _graph_options(question: Question) -> AskOptions:
     for name in ("where", "by"):
         if question.options.get(name) is not None:
             raise InvalidArgument(
                 name, question.options[name], "is not used for a graph, which is asked as a whole: leave it out"
             )
     options = {key: question.options[key] for key in ("mechanism", "noise", "confidence", "interval")}
-    return {"epsilon": question.epsilon, "delta": question.delta, **options, **_known_of_graph(question)}
+    return cast("AskOptions", {"epsilon": question.epsilon, "delta": question.delta, **options})
 
 
-def _known_of_graph(question: Question) -> GraphOptions:
-    """What is publicly known of a graph: a prior of its edges; one of a column is refused where it is used."""
+def _graph_prior(question: Question) -> GraphPrior | None:
+    """What is publicly known of the edges of a graph; a prior of a column is refused where it is used."""
     if "rows" in question.assumed:
         raise InvalidArgument("rows", question.assumed["rows"], "is not used for a graph: leave it out")
-    return {"prior": cast("GraphPrior | None", question.assumed.get("prior"))}
+    return cast("GraphPrior | None", question.assumed.get("prior"))
 
 
 def _sent(quote: Quote, plan: SessionPlan) -> JsonObject:

@@ -37,6 +37,22 @@ class _InWorker(Source):
         """Nothing is open here."""
 
 
+def _opened_in(worker: DatasetWorker) -> str:
+    """Open the source of a worker; its fingerprint."""
+    fingerprint = worker.opened()["fingerprint"]
+    if fingerprint is None:
+        raise RuntimeError("every source that a server opens has a fingerprint")
+    return fingerprint
+
+
+def _state_of(schema: Schema | GraphSchema, worker: DatasetWorker) -> str | None:
+    """What a source says of its last change: of a file what its folder says, which needs no worker."""
+    source = str(schema.source)
+    if ENGINES[schema.engine or guessed(source)].reads_files:
+        return state_of_file(Path(schema.folder or ".") / source)
+    return worker.state()
+
+
 class TableInWorker(_InWorker, TableSource):
     """A table."""
 
@@ -45,25 +61,27 @@ class TableInWorker(_InWorker, TableSource):
 
     def fingerprint(self) -> str:
         """Opens the source."""
-        mark = self._worker.opened()["fingerprint"]
-        if mark is None:
-            raise RuntimeError("every table has a fingerprint")
-        return mark
+        return _opened_in(self._worker)
 
     def state(self) -> str | None:
-        """Of a file what its folder says of it, which needs no worker."""
-        if not self.schema.tables and ENGINES[self.schema.engine or guessed(self.schema.source)].reads_files:
-            return state_of_file(Path(self.schema.folder or ".") / self.schema.source)
-        return self._worker.state()
+        """Of linked tables the worker knows it."""
+        return self._worker.state() if self.schema.tables else _state_of(self.schema, self._worker)
 
 
 class GraphInWorker(_InWorker, GraphSource):
     """A graph.  Whoever plans reads the public edges; here nothing is planned."""
 
     def __init__(self, schema: GraphSchema, worker: DatasetWorker) -> None:
-        worker.opened()
+        self._fingerprint = _opened_in(worker)
         self.schema, self.edges, self._worker = schema, None, worker
-        self._edge_list = schema  # a file: see ``Catalog``
+
+    def fingerprint(self) -> str:
+        """Of the source that the worker has opened."""
+        return self._fingerprint
+
+    def state(self) -> str | None:
+        """As of a table."""
+        return _state_of(self.schema, self._worker)
 
 
 def session_in(worker: DatasetWorker, schema: Schema | GraphSchema, ledger: Ledger) -> Session | GraphSession:

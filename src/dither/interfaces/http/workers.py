@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import itertools
-import os
 import pickle
 import queue
 import socket
@@ -24,6 +23,7 @@ from typing import Unpack
 
 from dither.errors import DitherError
 from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
+from dither.interfaces.http.environment import source_environment
 from dither.interfaces.http.problems import Refused
 from dither.interfaces.http.telemetry import WorkFailed, log
 from dither.kernels.progress import report
@@ -32,8 +32,6 @@ from dither.session.plan import SessionPlan
 COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
 MOST = 16
 """Datasets whose workers are kept; of more than that those are ended that were not asked for the longest time."""
-_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "DITHER_TOKEN")
-"""Variables of the server's that no worker has: a source names its password as ``${DITHER_SOURCE_...}``."""
 _ATTEMPTS = 3
 """So many workers may end under a question that was not charged yet; then it is refused."""
 _STARTING = 60.0
@@ -64,11 +62,6 @@ class WorkerSource:
     folder: str
 
 
-def _environment() -> dict[str, str]:
-    """The server's without the passwords of its ledger and without the user's file of passwords."""
-    return {name: value for name, value in os.environ.items() if name not in _SECRETS} | {"PGPASSFILE": os.devnull}
-
-
 class _Process:
     """One worker process and its conversations."""
 
@@ -79,7 +72,7 @@ class _Process:
                 [*COMMAND, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env=_environment(),
+                env=source_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -30,7 +30,7 @@ from dither.sources.engines.engine import (
     streamed,
     whole_result,
 )
-from dither.sources.files import parquet_durations, state_of_file
+from dither.sources.files import DATABASES, PARQUET, parquet_durations, state_of_file
 from dither.sources.formats import DateFormat
 from dither.sources.frames import TableLike, frame_durations, readable
 from dither.sources.lines import DELIMITERS, USUAL, TextColumns, TextLayout, header, inner_suffix, is_packed
@@ -66,8 +66,6 @@ _CALENDAR_ENDS = {
 }
 _NANOSECOND_ENDS = ("1677-09-21 00:12:44", "2262-04-11 23:47:16")
 """The first and the last whole second that nanoseconds in 64 bits hold."""
-_PARQUET = (".parquet", ".pq")
-_DATABASES = (".duckdb", ".db")
 _BATCH = 1 << 16
 _LINES, _SOME_LINES, _LAST = "dither_lines", "dither_some_lines", "dither_last"
 _SWITCHED_OFF = (
@@ -88,7 +86,7 @@ _EXACT_DIGITS = 15
 _MILLISECONDS = re.compile(r"TIMESTAMP_MILLIS|MILLIS=(?!<null>)")
 _OF_FILES = re.compile(r"READ_|_SCAN$|GLOB|SNIFF")
 _OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMMY_SCAN|EXPRESSION_SCAN)")
-FILES = (*DELIMITERS, *_PARQUET, *_DATABASES)
+FILES = (*DELIMITERS, *PARQUET, *DATABASES)
 
 
 class DuckDB(Engine):
@@ -125,7 +123,7 @@ class DuckDB(Engine):
                 raise InvalidArgument("source", str(source), f"must be a file ending in {', '.join(FILES)}")
             if not self._file.is_file():
                 raise InvalidArgument("source", str(source), "must be the path of a readable file")
-        in_file = self._file is not None and inner_suffix(self._file) in _DATABASES
+        in_file = self._file is not None and inner_suffix(self._file) in DATABASES
         self._together: list[DuckDB] = [] if beside is None else beside._together
         """All engines of this connection."""
         self._number = len(self._together)
@@ -156,7 +154,7 @@ class DuckDB(Engine):
         self._stored_types = self._described()
         if in_file:
             self._look_below_views()
-        elif self._file is not None and inner_suffix(self._file) in _PARQUET:
+        elif self._file is not None and inner_suffix(self._file) in PARQUET:
             self._stored_types |= dict.fromkeys(self._in_milliseconds(), "other")
             self._spans = parquet_durations(self._file)
         elif self._file is None:
@@ -245,7 +243,7 @@ class DuckDB(Engine):
                 raise InvalidArgument("source", type(source), "must be a path or a frame of pandas, Polars or Arrow")
             return exp.to_table(self._frame)
         path = literal(_only(self._file))
-        if inner_suffix(self._file) in _PARQUET:
+        if inner_suffix(self._file) in PARQUET:
             # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
             options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))

@@ -53,7 +53,7 @@ export function tableText({ place, budget, declared, rows, unit, perPerson }) {
 /** The schema of a graph. */
 export function graphText({ place, budget, vertices, ends, whose }) {
   const lines = [
-    ...head({ source: place.source }, budget),
+    ...head({ source: place.source, ...(place.table ? { table: place.table } : {}) }, budget),
     "",
     "[graph]",
     `vertices = ${plain(vertices)}`,
