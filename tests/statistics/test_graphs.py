@@ -13,7 +13,9 @@ import dither as dt
 import graph_oracle as oracle
 from conftest import trials
 from dither.errors import DitherError, InvalidArgument, NotApplicable
+from dither.kernels import common_neighbours
 from dither.kernels import triangles as kernels
+from dither.kernels.common_neighbours import common_frontier
 from dither.kernels.progress import reporting
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
 from dither.privacy import Neighbours
@@ -41,7 +43,8 @@ def _cores(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(kernels, "workers", lambda entries: 3)
         monkeypatch.setattr("dither.kernels.subgraphs.workers", lambda entries: 3)
-        monkeypatch.setattr(kernels, "ALONE", 2)
+        monkeypatch.setattr(common_neighbours, "workers", lambda entries: 3)
+        monkeypatch.setattr(common_neighbours, "ALONE", 2)
 
 
 @settings(max_examples=trials(60, 600), deadline=None)
@@ -50,8 +53,40 @@ def test_frontier_is_the_obvious_one(case):
     """Largest common neighbourhoods and half-built triangles over all pairs, adjacent or not."""
     n, edges = case
     graph = built(edges, n)
-    found = kernels.common_frontier(graph.ranked)
+    found = common_frontier(graph.ranked)
     assert list(zip(found.common.tolist(), found.half.tolist(), strict=True)) == oracle.frontier(edges, n)
+
+
+@settings(max_examples=trials(60, 600), deadline=None)
+@given(graphs(), st.integers(2, 4), st.integers(1, 3))
+def test_frontier_by_classes_of_neighbours_is_the_obvious_one(case, few, alone):
+    """The search of large graphs, from whatever row and number of common neighbours on."""
+    n, edges = case
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {"LARGE": 0, "FEW": few, "ALONE": alone}.items():
+            patched.setattr(common_neighbours, name, value)
+        found = common_frontier(built(edges, n).ranked)
+    assert list(zip(found.common.tolist(), found.half.tolist(), strict=True)) == oracle.frontier(edges, n)
+
+
+@pytest.mark.usefixtures("_cores")
+@pytest.mark.parametrize(("n", "m", "few", "outcome"), [(20000, 100000, 3, True), (300, 9000, 3, False)])
+def test_classes_of_neighbours_serve_sparse_graphs_and_are_given_up_in_dense_ones(monkeypatch, n, m, few, outcome):
+    """Either way the result is that of the search by rows; vertices pass the 255 marks of a byte."""
+    graph = Graph(np.random.default_rng(5).integers(n, size=(m, 2)), n=n)
+    by_rows = common_frontier(graph.ranked)
+    outcomes, search = [], common_neighbours._search_classes
+
+    def observed(*arguments):
+        outcomes.append(search(*arguments))
+        return outcomes[-1]
+
+    for name, value in {"LARGE": 0, "FEW": few, "_search_classes": observed}.items():
+        monkeypatch.setattr(common_neighbours, name, value)
+    by_classes = common_frontier(graph.ranked)
+    assert outcomes == [outcome]
+    assert by_classes.common.tolist() == by_rows.common.tolist()
+    assert by_classes.half.tolist() == by_rows.half.tolist()
 
 
 @settings(max_examples=trials(60, 600), deadline=None)
@@ -104,7 +139,7 @@ def test_larger_graphs_on_one_core_and_on_several():
         upper = np.triu_indices(n, 1)
         best = [int(half[upper][shared[upper] >= a].max()) for a in range(int(shared[upper].max()) + 1)]
         steps = [(a, b) for a, (b, c) in enumerate(zip(best, [*best[1:], -1], strict=True)) if b > c]
-        found = kernels.common_frontier(graph.ranked)
+        found = common_frontier(graph.ranked)
         assert list(zip(found.common.tolist(), found.half.tolist(), strict=True)) == steps
         assert kernels.triangle_count(graph.ranked) == int((shared * matrix).sum()) // 6
         supports = kernels.edge_supports(graph.ranked)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.kernels.adjacency import Ends, Starts, compressed, edge_list
-from dither.kernels.triangles import Frontier, Ranked, Short, common_frontier, edge_supports
+from dither.kernels.common_neighbours import Frontier, common_frontier
+from dither.kernels.triangles import Ranked, Short, edge_supports
 from dither.numbers import Number, exact
 from dither.privacy import Neighbours
 from dither.sources.column import Shape, as_array
