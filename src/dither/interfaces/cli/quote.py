@@ -163,7 +163,7 @@ def _with_stored(
     options: QuoteCommandOptions,
     asked: QuoteArguments,
 ) -> Quotes:
-    """Quotes with what the ledger stores, where there is one: what was answered before, or a stored histogram answers, is free."""
+    """Quotes with what the ledger stores, where there is one: what was answered before is free."""
     from dither.ledger import open_ledger
     from dither.quotes.quote import Quotes
     from dither.session.derived import StoredHistograms
