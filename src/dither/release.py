@@ -554,8 +554,8 @@ def _shortly(end: Hashable) -> str:
     return formatted(int(end) if isinstance(end, float) and end.is_integer() else end)
 
 
-_LONG = 1e15
-"""Bounds from here on are written with an exponent."""
+_LONG = 1e19
+"""Bounds from here on, beyond all whole numbers of 64 bits, are written with an exponent."""
 
 
 def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:

@@ -3,6 +3,7 @@
 import functools
 import warnings
 
+import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,7 @@ from dither.interfaces.cli.main import main
 from dither.sql.statement import parse_graph_items
 
 PAY = np.random.default_rng(4).lognormal(11, 0.6, 3_000)
+DAYS = np.array(["2020-02-02", "2020-03-03"], dtype="datetime64[D]")
 COLUMNS = {
     "pay": dt.Real(0, 600_000),
     "job": dt.Category(["clerk", "nurse"]),
@@ -222,3 +224,37 @@ def test_the_warning_of_an_older_name_says_when_it_goes():
     """As those of all other older names do."""
     with pytest.warns(DeprecationWarning, match=r"queries_within; the older name goes with version 0\.3"):
         dt.budget_for(dt.Loss(0.1), dt.Budget(1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda: dt.compose([0.5]), r"losses\[0\] must be a Loss, such as dt.Loss\(0.5\), or a Release"),
+        (lambda: dt.median([2**53 + 1], bounds=(2**53, 2**53 + 9), epsilon=1), "pass step=4, at the shell --step 4"),
+        (lambda: dt.median([1e12], bounds=(1e12, 1e12 + 1), epsilon=1), "pass step=0.000244140625"),
+        (lambda: dt.median(DAYS, bounds=("2020-01-01", "2021-01-01"), epsilon=1), "of dates two datetime.date"),
+        (lambda: dt.median(DAYS, bounds=(DAYS[0], DAYS[1]), epsilon=1), "of dates two datetime.date"),
+        (lambda: dt.mean(DAYS - DAYS[0], bounds=(0, 5), epsilon=1), r"of durations bounds=\(timedelta, timedelta\)"),
+        (lambda: dt.ask(dt.Median("agee", bounds=(0, 9)), {"age": [1.0]}, epsilon=1), "did you mean age"),
+    ],
+)
+def test_errors_name_the_remedy(call, remedy):
+    """What to write instead, for what newcomers tried first."""
+    with pytest.raises(dt.InvalidArgument, match=remedy):
+        call()
+
+
+def test_the_step_that_an_error_names_is_accepted():
+    """The steps of the cases above."""
+    far = dt.median([2**53 + 4] * 99, bounds=(2**53, 2**53 + 96), step=4, epsilon=50)
+    assert far.value == 2**53 + 4
+    assert "values outside 9,007,199,254,740,992 to 9,007,199,254,741,088 are clamped" in str(far)
+    near = dt.median([1e12] * 99, bounds=(1e12, 1e12 + 1), step=0.000244140625, epsilon=50)
+    assert near.value == pytest.approx(1e12)
+
+
+def test_a_relation_of_duckdb_is_opened():
+    """It belongs to a connection of its own, and is read when it is opened."""
+    relation = duckdb.sql("SELECT range % 10 AS x FROM range(2000)")
+    session = dt.open(relation, columns={"x": dt.Integer(0, 10)}, budget=dt.Budget(60))
+    assert session.ask("median(x)", epsilon=50).value in (4, 5)

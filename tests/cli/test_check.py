@@ -55,3 +55,14 @@ def test_the_tables_say_the_same(schema):
     assert run.exit_code == 0, run.output
     for words in ("orders.who -> people", "lead nowhere", "rows of one person", "of several people", "not private"):
         assert words in " ".join(run.output.split()).replace("NOT", "not"), run.output
+
+
+def test_lines_that_end_inside_quotes_are_counted(tmp_path):
+    """Every line is one record: the owner learns that fields with line breaks were cut."""
+    file = tmp_path / "notes.csv"
+    file.write_text('note,pay\n"a\nb",1\n"said ""so""",2\n"a\n\nb",3\n')
+    done = CliRunner().invoke(main, ["check", str(file)])
+    assert "3 lines end inside quotes, and every line is one record" in " ".join(done.output.split())
+    assert json.loads(CliRunner().invoke(main, ["check", str(file), "--json"]).output)["lines_cut"] == 3
+    file.write_text('note,pay\n"a, b",1\n')
+    assert "quotes" not in CliRunner().invoke(main, ["check", str(file)]).output

@@ -119,6 +119,10 @@ def test_register_ask_and_run_out(folder):
     kept = run(folder, "ledger", "show", "payroll.ledger")
     assert kept.returncode == 0, kept.stderr
     assert "payroll" in kept.stdout
+    history = run(folder, "ledger", "show", "payroll.ledger", "payroll")
+    assert "median(total_pay)" in history.stdout
+    free = payload_of(folder, "quote", "payroll.toml", "median(total_pay)", "--epsilon", "0.4")
+    assert (free["epsilon"], free["quotes"][0]["stored"]) == (0, True)
 
 
 def test_answers_in_tables_and_pictures(folder):

@@ -54,6 +54,8 @@ def test_same_methods_as_a_local_session(server):
         assert isinstance(release, dt.Release)
         assert release.loss == dt.Loss(0.5)
         assert session.budget.spent.epsilon == pytest.approx(before + 0.5)
+        assert session.quote(dt.Median("pay"), epsilon=0.5).stored
+        assert session.quote(dt.Median("pay"), epsilon=0.5).loss == dt.Loss(0.0)
         grouped = session.ask(dt.Median("pay"), epsilon=0.5, by="job")
         assert [one.group for one in grouped] == [{"job": "clerk"}, {"job": "nurse"}]
         both = session.ask([dt.Quantile("pay", q=0.25), dt.IQR("pay")], epsilon=0.5, weights=[2, 1], confidence=None)

@@ -496,3 +496,20 @@ def test_values_are_looked_at_once_for_all_groups(monkeypatch):
     found = session.ask(dt.Count(), by="job", epsilon=1)
     assert all(one.derived_from is not None for one in found)
     assert len(seen) == len(values) + 2
+
+
+def test_a_quote_of_an_answered_question_is_free():
+    """It names what a fresh answer would cost, in Python and in SQL; another epsilon is another question."""
+    session = dt.open({"x": [1.0, 2.0, 3.0]}, columns={"x": dt.Real(0, 10)}, budget=dt.Budget(epsilon=9))
+    query, text = dt.Median("x"), "SELECT median(x), sum(x) FROM data"
+    assert session.quote(query, epsilon=1.0).loss == dt.Loss(1.0)
+    session.ask(query, epsilon=1.0)
+    session.sql(text, epsilon=2.0)
+    quoted = session.quote(query, epsilon=1.0)
+    assert (quoted.loss, quoted.stored) == (dt.Loss(0.0), True)
+    assert "asking again is free; a fresh answer (again=True, --again) spends epsilon 1" in str(quoted)
+    assert dt.Quote.from_dict(json.loads(json.dumps(quoted.to_dict()))) == quoted
+    assert session.quote(text, epsilon=2.0).loss == dt.Loss(0.0)
+    assert session.quote(text, epsilon=2.0, again=True).loss == dt.Loss(2.0)
+    assert not session.quote(query, epsilon=0.5).stored
+    assert not session.quote([query, dt.Sum("x")], epsilon=1.0)[0].stored

@@ -43,6 +43,10 @@ def test_private_edges(folder):
         assert 2_000 < release.value < 6_000
         assert session.ask(dt.Triangles(), epsilon=4.0) == release
         assert session.budget.spent == dt.Loss(4.0)
+        assert session.quote(dt.Triangles(), epsilon=4.0).stored
+        assert session.quote("triangles()", epsilon=4.0)[0].loss == dt.Loss(0.0)
+        assert session.quote("triangles()", epsilon=4.0, again=True)[0].loss == dt.Loss(4.0)
+        assert session.quote(dt.Triangles(), epsilon=3.0).loss == dt.Loss(3.0)
         assert dt.inspect.value(dt.Triangles(), session) == 4060
         with pytest.raises(dt.InvalidArgument, match="weight"):
             session.ask(dt.MSTCost(), epsilon=1.0)

@@ -13,7 +13,7 @@ from dither.session import statements
 from dither.sources.predicates import LONGEST, parse_filter
 from dither.sql.calls import scope_of
 from dither.sql.functions import functions_of
-from dither.sql.statement import parse_items, parse_sql
+from dither.sql.statement import parse_file_call, parse_items, parse_sql
 from registered import calls_of_columns
 
 SCHEMA = dt.Schema(
@@ -484,3 +484,25 @@ def test_the_same_question_is_free(session):
     assert session.budget.spent == dt.Loss(1.0)
     session.sql("SELECT median(pay) FROM payroll WHERE year = 2012", epsilon=1, again=True)
     assert session.budget.spent == dt.Loss(2.0)
+
+
+def test_columns_named_like_a_word_of_sql():
+    """They are asked in quotes, and an error says so where they are not."""
+    columns = {"select": dt.Category(["a", "b"]), "limit": dt.Real(0, 10)}
+    data = {"select": ["a", "b"] * 50, "limit": [1.0, 2.0] * 50}
+    session = dt.open(data, columns=columns, budget=dt.Budget(60))
+    for text, word in (
+        ('SELECT select, avg("limit") FROM data GROUP BY select', "select"),
+        ("SELECT histogram(select) FROM data", "select"),
+        ("SELECT avg(limit) FROM data", "limit"),
+    ):
+        with pytest.raises(InvalidText, match=f'{word.upper()} is a word of SQL: write the column as "{word}"'):
+            session.sql(text, epsilon=1)
+    answers = session.sql('SELECT "select", avg("limit") FROM data GROUP BY "select"', epsilon=50)
+    assert [answer.group for answer in answers] == [{"select": "a"}, {"select": "b"}]
+    with pytest.raises(InvalidText, match="a subquery is not supported"):
+        dt.open({"x": [1.0]}, columns={"x": dt.Real(0, 1)}, budget=dt.Budget(1)).sql(
+            "SELECT median(SELECT x) FROM data", epsilon=1
+        )
+    with pytest.raises(InvalidText, match=r"write a call, such as median\(column\)"):
+        parse_file_call("median", {})

@@ -274,7 +274,7 @@ def listed_losses(losses: Iterable[Loss | HasLoss]) -> list[Loss]:
     for place, item in enumerate(losses):
         loss = item if isinstance(item, Loss) else getattr(item, "loss", None)
         if not isinstance(loss, Loss):
-            raise InvalidArgument(f"losses[{place}]", item, accepted)
+            raise InvalidArgument(f"losses[{place}]", item, "must be a Loss, such as dt.Loss(0.5), or a Release")
         relation = getattr(item, "neighbours", None)
         relations |= {str(relation)} if relation is not None else set()
         listed.append(loss)

@@ -230,7 +230,8 @@ class RemoteSession:
         wanted = None if isinstance(query, str) else 1 if isinstance(query, Query) else len(query)
         if wanted not in (None, len(answer["quotes"])):
             raise self._unreadable(f"quotes must be one for each query, and {wanted} were asked")
-        quotes = Quotes(Quote.from_dict(number, asked) for number in answer["quotes"])
+        listed = [Quote.from_dict(number, asked) for number in answer["quotes"]]
+        quotes = Quotes(quote.as_stored() for quote in listed) if answer.get("stored") else Quotes(listed)
         return quotes[0] if isinstance(query, Query) else quotes
 
     def least_epsilon(
@@ -254,7 +255,7 @@ class RemoteSession:
         def quoted(epsilon: float, instead: HowOptions) -> Quote:
             asked = cast("RemoteQuoteOptions", {**options, **instead, "epsilon": epsilon})
             item = self.quote(query, **asked)
-            is_free = item.mechanism == "public" or item.derived_from is not None
+            is_free = item.mechanism == "public" or item.derived_from is not None or item.stored
             # A mechanism that needs no delta is quoted with none.
             accepted = [Loss.asked(epsilon), Loss.asked(epsilon, delta), *([Loss(0.0)] if is_free else [])]
             if item.loss not in accepted:

@@ -82,6 +82,8 @@ class Quote:
     """Of a program that a server runs: how long it takes."""
     derived_from: int | None = None
     """The charge of the ledger whose release answers the question at no loss; None: an answer is read and paid for."""
+    stored: bool = False
+    """Whether the ledger has the answer: asking again is free.  The errors are those of a fresh one."""
     floor: float | None = None
     """Under a prior: no answer of this privacy loss, by whatever mechanism, has a smaller expected error both on such
     data and on all of their neighbours (V17 Proposition 3.1); None where it is not known."""
@@ -107,6 +109,13 @@ class Quote:
 
     calibration = older_name("mechanism")
     bar = older_name("half_width")
+
+    def as_stored(self) -> Quote:
+        """The quote of a question that was answered before, which names what a fresh answer would cost."""
+        if self.loss == Loss(0.0):
+            return self
+        again = f"answered before, so asking again is free; a fresh answer (again=True, --again) spends {self.loss}"
+        return dataclasses.replace(self, loss=Loss(0.0), stored=True, assumptions=(again, *self.assumptions))
 
     def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
@@ -134,6 +143,7 @@ class Quote:
             **({} if self.blocks is None else {"blocks": self.blocks}),
             **({} if self.seconds is None else {"seconds": self.seconds}),
             **({} if self.derived_from is None else {"derived_from": self.derived_from}),
+            **({"stored": True} if self.stored else {}),
             **({} if self.floor is None else {"floor": self.floor}),
             **({} if self.typical_error is None else {"typical_error": list(self.typical_error)}),
         }
@@ -165,6 +175,7 @@ class Quote:
             kind=payload.get("kind") or UNKNOWN,
             attained=payload.get("attained", False),
             groups=payload.get("groups", 1),
+            stored=payload.get("stored", False),
             typical_error=None if typical is None else (typical[0], typical[1]),
             alternatives={name: tuple(item) if isinstance(item, list) else item for name, item in compared.items()},
             **{name: payload.get(name) for name in known},

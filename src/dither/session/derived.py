@@ -513,9 +513,3 @@ def _beyond(low: float, high: float, *, whole: bool) -> float:
     if math.isinf(low):
         return float(math.ceil(high) - 1)
     return float(math.floor(low) + 1) if whole else math.nextafter(low, high)
-
-
-def derived_quotes(histograms: StoredHistograms, plans: Sequence[Planned], quotes: Sequence[Quote]) -> list[Quote]:
-    """Quotes as they are where stored histograms answer some of the questions."""
-    results = [histograms.answering(item) for item in plans]
-    return [quote if how is None else how.quote(quote) for quote, how in zip(quotes, results, strict=True)]

@@ -16,6 +16,7 @@ from dither.session.account import LOCAL, PaidSession
 from dither.session.graph_quotes import graph_plans, graph_quote, planned_under, quote_graph_statement
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource
+from dither.session.stored_quotes import quotes_now
 from dither.sources.graph_schema import GraphSchema
 from dither.sql.statement import Statement, called, parse_question, parse_sql
 from dither.statistics.statistic import Statistic, VectorStatistic
@@ -180,22 +181,42 @@ class GraphSession(PaidSession):
         return planned_under(query, self._source, prior, options)
 
     @overload
-    def quote(self, query: Query, **options: Unpack[GraphKnownOptions]) -> Quote: ...
+    def quote(self, query: Query, *, again: bool = False, **options: Unpack[GraphKnownOptions]) -> Quote: ...
     @overload
     def quote(
-        self, query: str, *, weights: NamedWeights | None = None, **options: Unpack[GraphKnownOptions]
+        self,
+        query: str,
+        *,
+        weights: NamedWeights | None = None,
+        again: bool = False,
+        **options: Unpack[GraphKnownOptions],
     ) -> Quotes: ...
     @accepts_calibration
-    def quote(self, query: Query | str, *, confidence: Confidence = 0.95, **options: Given) -> Quote | Quotes:
+    def quote(
+        self, query: Query | str, *, again: bool = False, confidence: Confidence = 0.95, **options: Given
+    ) -> Quote | Quotes:
         """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
         prior: what is publicly known of the edges, ``ErdosRenyi(p)`` or ``DegreeSequence(degrees)``: the error is then
             an estimate on such graphs, and "auto" the mechanism with the least.  Without one the error is an upper
             bound for all graphs with as many vertices.  A text is SQL; its quotes are ``Quotes``.
+        again: quote a fresh answer; a question that was answered before is quoted as free.
         """
-        if isinstance(query, str):
-            return self._quote_statement(parse_question(query, self.schema), confidence=confidence, **options)
-        return graph_quote(query, self._source, confidence=confidence, **options)
+        plans: list[SessionPlan]
+        if isinstance(query, Query):
+            quoted = graph_quote(query, self._source, confidence=confidence, **options)
+            if again:
+                return quoted
+            plans = [self.plan(query, confidence=confidence, **options)]
+            return quotes_now(self._ledger, self._name, plans, [quoted])[0]
+        statement = parse_question(query, self.schema)
+        quotes = self._quote_statement(statement, confidence=confidence, **options)
+        if again:
+            return quotes
+        loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
+        known = {key: option for key, option in options.items() if key not in ("epsilon", "delta", "weights")}
+        plans = self._plans_of(statement, loss, options.get("weights"), confidence=confidence, **known)
+        return Quotes(quotes_now(self._ledger, self._name, plans, quotes))
 
     def _inspected(self, query: Query[V, B, Never, F, R]) -> tuple[Statistic[R] | VectorStatistic[R], R]:
         """NOT private: the statistic and the graph, for ``dither.inspect``; charges nothing."""

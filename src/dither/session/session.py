@@ -21,10 +21,10 @@ from dither.quotes.quote import Quote, Quotes
 from dither.release import B, Release, Releases, V
 from dither.session import quoting
 from dither.session.account import LOCAL, PaidSession
-from dither.session.derived import derived_quotes
 from dither.session.plan import TablePlan
 from dither.session.reading import EVERY_ROW, TableSource
 from dither.session.statements import plan_for, plans_for, plans_of
+from dither.session.stored_quotes import quotes_now
 from dither.sources.engines.engine import Engine
 from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
@@ -349,11 +349,11 @@ class Session(PaidSession):
     def quote(self, query: Query | Sequence[Query] | str, *, again: bool = False, **options: Given) -> Quote | Quotes:
         """Privacy loss, mechanism and error of a question, before it is asked: reads nothing, charges nothing.
 
-        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.  A count that a
-        stored histogram answers is quoted as free, unless ``again``.
+        The options of ``ask``, and public knowledge: ``prior`` and ``rows``; see ``dither.quote``.  A question that
+        was answered before, and a count that a stored histogram answers, are quoted as free, unless ``again``.
         """
         quoted = quoting.quote(query, self.schema, **options)
-        if again or not self._histograms.all():
+        if again:
             return quoted
         if isinstance(query, str):
             loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
@@ -361,9 +361,9 @@ class Session(PaidSession):
             plans = plans_of(parse_question(query, self.schema), self.schema, loss, options.get("weights"), **known)
         else:
             plans = self.plans(query, **options)
-        if isinstance(quoted, Quote):
-            return derived_quotes(self._histograms, plans, [quoted])[0]
-        return Quotes(derived_quotes(self._histograms, plans, quoted))
+        listed = [quoted] if isinstance(quoted, Quote) else quoted
+        results = quotes_now(self._ledger, self._name, plans, listed, self._histograms)
+        return results[0] if isinstance(quoted, Quote) else Quotes(results)
 
     @accepts_calibration
     def least_epsilon(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, suggested
 from dither.kernels.ordering import Ordering, Runs
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
@@ -224,7 +224,10 @@ def as_array(data: ColumnLike, argument: str = "data", read: Reader = reals) -> 
     declared = declared_type(data)
     if declared.startswith(_TIMES):
         raise InvalidArgument(
-            argument, type(data), "must be numbers; of dates pass bounds=(date, date), for those that take them"
+            argument,
+            type(data),
+            "must be numbers; of dates pass bounds=(date, date), of durations bounds=(timedelta, timedelta), for those "
+            "that take them",
         )
     if declared.startswith(_TEXTS) and not declared.startswith("struct"):
         raise InvalidArgument(
@@ -426,7 +429,8 @@ def only_columns(data: TableLike, names: Sequence[str] | None, argument: str = "
         return data if named is None else named
     for name in names:
         if named is None or name not in named:
-            raise InvalidArgument(argument, name, "must be the name of a column of the data")
+            known = [] if named is None else list(named)
+            raise InvalidArgument(argument, name, f"must be the name of a column of the data{suggested(name, known)}")
     return {name: (named or {})[name] for name in names}
 
 

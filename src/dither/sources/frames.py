@@ -216,6 +216,8 @@ def readable(frame: TableLike) -> TableLike:
         frame = getattr(frame, "collect", lambda: frame)()
         frame = getattr(frame, "to_arrow", lambda: frame)()
         library = "pyarrow"
+    if library.lstrip("_") == "duckdb":  # (a relation belongs to a connection of its own)
+        frame, library = collected(frame), "pyarrow"
     if library == "pyarrow" and hasattr(frame, "read_all"):  # (a stream can be read once, a session asks often)
         frame = frame.read_all()
     if library == "pyarrow" and hasattr(frame, "itercolumns"):

@@ -146,7 +146,15 @@ def _grid(lower: Fraction, upper: Fraction, step: Fraction | None, whole: bool) 
             f"must have at least two multiples of the step {size} between them",
         )
     if high - low > MOST_STEPS or max(abs(low), abs(high)) > MOST_STEPS:
-        raise InvalidArgument("step", str(size), "must be coarser: at most 2**52 steps from zero to either bound")
+        least = max(abs(lower), abs(upper), upper - lower) / MOST_STEPS
+        power = Fraction(2) ** (least.numerator.bit_length() - least.denominator.bit_length() + 1)
+        coarse = int(power) if power >= 1 else float(power)
+        raise InvalidArgument(
+            "step",
+            str(size),
+            f"must be coarser, as there are at most 2**52 steps from zero to either bound: pass step={coarse}, at the "
+            f"shell --step {coarse}",
+        )
     return Grid(size, low, high)
 
 
@@ -168,6 +176,8 @@ def _pair(bounds: Iterable[Number] | Number | None) -> tuple[Fraction, Fraction]
     except InvalidArgument:
         if isinstance(lower, datetime.date):
             accepted = "must be numbers here, or two dates, for questions about one column of them"
+        elif isinstance(lower, (str, np.datetime64, np.timedelta64)):
+            accepted = "must be two numbers; of dates two datetime.date or datetime, of durations two timedelta"
         raise InvalidArgument("bounds", (lower, upper), accepted) from None
     if not ends[0] < ends[1]:
         raise InvalidArgument("bounds", (lower, upper), accepted)

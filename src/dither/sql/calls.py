@@ -243,7 +243,12 @@ class CallReader:
         if not word.is_name or words.here.type is TokenType.DOT:
             raise words.problem(word, f"the name of a column is expected here; {self.supported}")
         if self.scope.schema is None:
-            raise words.problem(word, f"{self.scope.source} has no columns; {self.supported}")
+            reason = (
+                "write a call, such as median(column)"
+                if self.scope.any_column
+                else f"{self.scope.source} has no columns"
+            )
+            raise words.problem(word, f"{reason}; {self.supported}")
         meant = meant_columns(identifier(word), self.scope.schema, None if table is None else identifier(table))
         start = word.start if table is None else table.start
         if len(meant) != 1:
@@ -292,6 +297,11 @@ class CallReader:
         """The error for the next word, in terms of what it starts."""
         here = self.words.here
         what = CLAUSES.get(here.upper)
+        schema = self.scope.schema
+        if what is not None and schema is not None and meant_columns(identifier(here), schema, None):
+            return self.words.problem(
+                here, f'{here.upper} is a word of SQL: write the column as "{here.text}", in quotes'
+            )
         return self.words.problem(here, f"{reason if what is None else f'{what} not supported'}; {self.supported}")
 
     def _argument(self, name: Word, before: list[Argument]) -> Argument:

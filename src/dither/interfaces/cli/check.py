@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dither.session.session import Session
     from dither.sources.graph_schema import GraphSchema
     from dither.sources.link_checks import KeyFigures, LinkFigures, PersonFigures
+    from dither.sources.schema import Schema
     from dither.sources.types import ColumnType
 
 NOT_PRIVATE = "exact, not private: for the owner alone; nothing was charged"
@@ -34,7 +35,8 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
 
     The figures are exact and NOT private: they are for the owner, to see what bounds and formats do. Whoever may only
     ask questions asks quality(column) instead. Columns that --column does not declare are read as what is stored, and
-    those of a text file as plain numbers. Of a graph: how many records are edges, and what the others are.
+    those of a text file as plain numbers. Every line of a text file is one record: lines that end inside quotes are
+    counted, for such fields are cut there. Of a graph: how many records are edges, and what the others are.
 
     \b
     dither check payroll.toml
@@ -51,10 +53,12 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         linked = _linked(session) if session.schema.tables else None
         if linked is not None:
             rows = next(each.people for each in linked["people"] if each.table == session.schema.person)
+    cut = _lines_cut(session.schema)
     if as_json:
         columns = {name: {"type": types[name], **each} for name, each in shares.items()}
         report = {} if linked is None else _plain(linked)
         wrong = {} if declared in (None, rows) else {"declared_rows": declared}
+        wrong |= {"lines_cut": cut} if cut else {}
         click.echo(json.dumps({"rows": rows, **wrong, "columns": columns, **report, "private": False}))
         return
     table = plain_table(
@@ -73,6 +77,28 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         console.print(
             f"the schema declares {declared:,} rows: correct rows in it, or make it private", markup=False, style="red"
         )
+    if cut:
+        console.print(
+            f"{cut:,} lines end inside quotes, and every line is one record: where fields have line breaks, write the "
+            "file as Parquet",
+            markup=False,
+            style="red",
+        )
+
+
+def _lines_cut(schema: Schema) -> int:
+    """How many lines of a text file end inside quotes: each half of such a record is read as one."""
+    from dither.sources.files import is_text
+    from dither.sources.lines import records
+
+    file = None if schema.source is None else Path(schema.source)
+    if file is None or not (file.is_file() and is_text(file)):
+        return 0
+    is_open, cut = False, 0
+    for line in records(file, schema.layout):
+        is_open ^= line.count('"') % 2 == 1
+        cut += is_open
+    return cut
 
 
 def _graph_schema(file: Path, options: CheckOptions) -> GraphSchema | None:

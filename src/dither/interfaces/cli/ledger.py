@@ -221,8 +221,16 @@ def _asked(question: Json) -> str:
         if isinstance(query, dict):
             where = f" where {candidate['where']}" if candidate.get("where") else ""
             by = f" by {', '.join(map(str, candidate['by']))}" if candidate.get("by") else ""
-            texts.append(f"{query.get('kind', '')}({query.get('column', '')}){where}{by}")
+            texts.append(f"{_called(query)}{where}{by}")
     return "; ".join(texts)
+
+
+def _called(query: JsonObject) -> str:
+    """A query as a call; version 0.1.0 stored its name as ``kind``."""
+    columns = query.get("columns")
+    listed = columns if isinstance(columns, list) else [query.get("column"), query.get("target")]
+    named = ", ".join(str(column) for column in listed if column is not None)
+    return f"{query.get('name') or query.get('kind') or ''}({named})"
 
 
 def _loss(loss: Mapping[str, float]) -> str:

@@ -39,7 +39,8 @@ def number(argument: str, text: str) -> Decimal:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise InvalidArgument(argument, text, "must be a number") from None
+        accepted = "must be a number" + (", or a date such as 2024-01-31" if argument == "bounds" else "")
+        raise InvalidArgument(argument, text, accepted) from None
     if not value.is_finite():
         raise InvalidArgument(argument, text, "must be a finite number")
     return value

@@ -74,7 +74,7 @@ _ERRORS: dict[str, ErrorName] = {"expected": "expected_error", "bound": "bound",
 @interval_option
 @click.option("--simultaneous", is_flag=True, help="All intervals (of groups, bins, questions) hold at once.")
 @click.option("--ledger", default=None, help="Where charges are kept; by default beside the schema.")
-@click.option("--again", is_flag=True, help="Quote a new answer, also where a stored histogram answers for free.")
+@click.option("--again", is_flag=True, help="Quote a new answer, also where a stored one is free.")
 @click.option("--server", default=None, metavar="URL", help="Ask a server; FILE is then the name of its dataset.")
 @click.option("--token", default=None, envvar="DITHER_TOKEN", help="With --server; or in DITHER_TOKEN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -163,12 +163,12 @@ def _with_stored(
     options: QuoteCommandOptions,
     asked: QuoteArguments,
 ) -> Quotes:
-    """Quotes with what the ledger stores, where there is one: counts that a stored histogram answers are free."""
-    from dither.errors import UnknownDataset
+    """Quotes with what the ledger stores, where there is one: what was answered before is free."""
     from dither.ledger import open_ledger
     from dither.quotes.quote import Quotes
-    from dither.session.derived import StoredHistograms, derived_quotes
+    from dither.session.derived import StoredHistograms
     from dither.session.statements import plans_of
+    from dither.session.stored_quotes import quotes_now
 
     place = options["ledger"]
     if place is None:
@@ -176,14 +176,8 @@ def _with_stored(
             return quotes
         place = str(file.with_suffix(".ledger"))
     with open_ledger(place, create=False, check=False, read_only=True) as ledger:
-        try:
-            return Quotes(
-                derived_quotes(
-                    StoredHistograms(ledger, schema.name), plans_of(statement, schema, loss, **asked), quotes
-                )
-            )
-        except UnknownDataset:
-            return quotes
+        plans = plans_of(statement, schema, loss, **asked)
+        return Quotes(quotes_now(ledger, schema.name, plans, quotes, StoredHistograms(ledger, schema.name)))
 
 
 def _print(quotes: Quotes, dataset: str, *, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import secrets
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from dither.errors import LedgerUnavailable, UnknownDataset
+from dither.errors import LedgerUnavailable
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.planning import PlannedQuestion, Quoted
@@ -26,6 +25,7 @@ from dither.release import Release
 from dither.session.account import spent_loss, total_loss
 from dither.session.derived import StoredHistograms
 from dither.session.statements import named
+from dither.session.stored_quotes import answered_charge
 
 
 def pair(loss: Loss | Budget) -> dict[str, float]:
@@ -100,16 +100,8 @@ def quoted_now(curator: Curator, quoted: Quoted, question: Question, dataset: Da
 
 def _is_stored(curator: Curator, quoted: Quoted, dataset: Dataset) -> bool:
     """Whether the answer to this question is stored, and may be seen: when it was ready is not a public fact."""
-    paid = [plan for plan in quoted.plans if not plan.costs_nothing]
-    forms = ([plan.asked for plan in paid], [plan.older for plan in paid])
-    if not paid:
-        return False
-    for form in forms:
-        with contextlib.suppress(UnknownDataset):  # its first question opens the account
-            charge = curator.ledger.stored_charge(dataset.name, {"questions": form})
-            if charge is not None:
-                return _may_be_seen(curator, charge)
-    return False
+    charge = answered_charge(curator.ledger, dataset.name, quoted.plans)
+    return charge is not None and _may_be_seen(curator, charge)
 
 
 def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> JsonObject:
