@@ -117,7 +117,7 @@ def pytest_collection_modifyitems(config, items):
         name = Path(item.path).relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
         if name.startswith(WAITING):
             waiting[modules.setdefault(name, len(modules)) % len(waiting)].append(item)
-        elif "spark" in getattr(item, "fixturenames", ()) or ("spark" in item.name and name.startswith("contract/")):
+        elif _needs_spark(item, name):
             spark_tests.append(item)
         else:
             others.append(item)
@@ -128,6 +128,13 @@ def pytest_collection_modifyitems(config, items):
         ordered += one + others[:rest]
         others = others[rest:]
     items[:] = ordered + spark_tests + others
+
+
+def _needs_spark(item: pytest.Item, name: str) -> bool:
+    """Whether a test names the fixture, or a source or engine of that name by a parameter."""
+    parameters = item.name.partition("[")[2]
+    by_parameter = "spark" in parameters and name.startswith(("contract/", "sources/"))
+    return by_parameter or "spark" in getattr(item, "fixturenames", ())
 
 
 def trials(short: int, long: int) -> int:

@@ -7,7 +7,7 @@ from dither.sources.engines.factory import ENGINES, engine_of
 
 
 @pytest.fixture
-def engines_of(request, tmp_path_factory):
+def engines_of(request, tmp_path_factory, spark):  # named, so that tests of Spark run one after the other
     """``engines_of(table)``: the same Arrow table on all engines, by their names."""
     place = Place(tmp_path_factory.mktemp("engines"), request.getfixturevalue)
     assert BY_ENGINE.keys() == ENGINES.keys()

@@ -24,7 +24,7 @@ def _rows():
 
 
 @pytest.fixture
-def place(request, tmp_path_factory):
+def place(request, tmp_path_factory, spark):  # named, so that tests of Spark run one after the other
     """Where tables of every engine are made."""
     return Place(tmp_path_factory.mktemp("edges"), request.getfixturevalue)
 

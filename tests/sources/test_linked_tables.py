@@ -907,6 +907,7 @@ def test_of_private_limits_all_rows_are_inspected_and_no_ladders():
             dt.inspect.ladder(dt.Sum("amount"), session)
 
 
+@pytest.mark.usefixtures("spark")
 def test_the_same_centres_on_every_engine(request, tmp_path_factory):
     """DuckDB, PostgreSQL, Spark and SQLite: every statement has the same rows and the same numbers."""
     place = Place(tmp_path_factory.mktemp("linked"), request.getfixturevalue)

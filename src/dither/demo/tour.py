@@ -20,8 +20,8 @@ from dither.sources.types import Category, Integer, Real
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the tour found out."""
+class TourAnswers:
+    """The releases of the tour, what they spent and where their picture is."""
 
     releases: list[Release]
     labels: list[str]
@@ -42,7 +42,7 @@ class Told:
         }
 
 
-def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:  # JSON
+def tour(out: Path, tell: Callable[[str], Any] | None = None) -> TourAnswers:  # JSON
     """Register the generated payroll, ask a few questions out of its budget and draw the answers."""
     tell = tell or (lambda _: None)
     schema = registered(out)
@@ -72,7 +72,7 @@ def tour(out: Path, tell: Callable[[str], Any] | None = None) -> Told:  # JSON
         [release for _, release in drawn], [label for label, _ in drawn], "Pay, privately: answers with 95% intervals"
     )
     axes.figure.savefig(picture)
-    return Told(releases, labels, account.total, account.spent, account.left, picture)
+    return TourAnswers(releases, labels, account.total, account.spent, account.left, picture)
 
 
 def registered(out: Path) -> Path:

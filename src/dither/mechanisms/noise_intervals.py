@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +48,6 @@ def largest_laplace_scale(half_width: int, missed: Fraction) -> Fraction:
         middle = (low + high) / 2.0
         low, high = (low, middle) if exceeded(middle) else (middle, high)
     return Fraction(high * (1.0 + SLACK))
-
-
-def gaussian_half_width(scale: Fraction, missed: Fraction) -> int:
-    """A w with P(|round(scale Z)| > w) at most ``missed``."""
-    quantile = -NormalDist().inv_cdf(float(missed) / 2.0)
-    return max(math.ceil(float(scale) * quantile * (1.0 + SLACK) - 0.5), 0)
 
 
 def laplace_deviation(scale: Fraction) -> float:

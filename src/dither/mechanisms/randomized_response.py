@@ -20,7 +20,7 @@ from dither.privacy import Loss, Neighbours
 from dither.sources.domain import Indices, declared, encode, read_bits
 
 Rational = TypeVar("Rational", float, Fraction)
-Bar = tuple[int, int]
+CountInterval = tuple[int, int]
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +33,7 @@ class Responses:
 
     reports: tuple[Hashable, ...]
     estimates: dict[Hashable, float]
-    intervals: dict[Hashable, Bar] | None
+    intervals: dict[Hashable, CountInterval] | None
     confidence: float | None
     loss: Loss
     binary: bool
@@ -48,7 +48,7 @@ class Responses:
         return self.estimates[1] if self.binary else self.estimates
 
     @property
-    def interval(self) -> Bar | dict[Hashable, Bar] | None:
+    def interval(self) -> CountInterval | dict[Hashable, CountInterval] | None:
         """The interval of ``estimate``."""
         return self.intervals[1] if self.binary and self.intervals is not None else self.intervals
 
@@ -133,7 +133,7 @@ def unbiased(count: Rational, records: int, categories: int, gain: Rational) -> 
     return count + (count * categories - records) / gain
 
 
-def counts_covered(count: int, records: int, keep: float, stray: float, missed: float) -> Bar:
+def counts_covered(count: int, records: int, keep: float, stray: float, missed: float) -> CountInterval:
     """The true counts m under which neither tail beyond the observed count is rarer than ``missed / 2``.
 
     Reports of a category are Bin(m, keep) + Bin(n - m, stray), which grows with m, so both ends are found by bisection.

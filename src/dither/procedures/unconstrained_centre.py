@@ -55,7 +55,7 @@ class UnconstrainedCentre(Aggregator):
             raise NotApplicable("aggregator", self.name, reason, "aggregator='centre', which takes an answer")
         if task.blocks > MOST_BLOCKS:
             raise InvalidArgument("blocks", task.blocks, f"must be at most {MOST_BLOCKS} for the unconstrained centre")
-        loss, bar = parts_of(task)
+        loss, interval_loss = parts_of(task)
         point, norm_factor = chosen_point(self.noise, loss, "l2", 2, Fraction(task.touched, task.blocks))
         bits = LARGEST.bit_length() - 1
         scaled = metric is None
@@ -63,7 +63,16 @@ class UnconstrainedCentre(Aggregator):
         spent = Loss(task.loss.epsilon, 0.0 if point.law.pure else task.loss.delta)
         l2 = METRICS["l2"]
         return SmallestCircle(
-            spent, l2, grids, point, point.beta - SLACK, norm_factor, task.blocks, task.touched, bar, task.confidence
+            spent,
+            l2,
+            grids,
+            point,
+            point.beta - SLACK,
+            norm_factor,
+            task.blocks,
+            task.touched,
+            interval_loss,
+            task.confidence,
         )
 
     def blocks_wanted(self, task: Aggregation) -> int:

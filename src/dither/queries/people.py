@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from dither.errors import NotApplicable
 from dither.mechanisms.mechanism import MOST_EPSILON, Prepared
 from dither.privacy import Concentrated, Loss, Neighbours, any_pure_rho
 from dither.procedures.people import (
@@ -362,8 +361,3 @@ class PeopleMean(PeoplePlan):
 def unbounded_grid(step: Fraction | None) -> Grid:
     """The grid of the rows of a column without bounds: public."""
     return Grid(UNIT if step is None else step, -UNIT_STEPS, UNIT_STEPS)
-
-
-def no_unit(name: str) -> NotApplicable:
-    """The refusal of a query about people where nothing tells them apart."""
-    return NotApplicable("query", name, "no column tells people apart", "unit= in the schema")

@@ -360,6 +360,16 @@ def test_a_remembering_statistic_computes_once_and_never_mixes_datasets():
             assert list(known.reachable_values(data).values(-2, 2)) == list(plain.reachable_values(data).values(-2, 2))
 
 
+def test_a_remembered_ladder_is_cut_where_the_plain_one_is():
+    """Mechanisms look at what a ladder says of itself: with other limits the audit would see another mechanism."""
+    plain = RankedValue(2, 3, GRID)
+    data = as_column((1, 4, 6), GRID)
+    here, there = plain.ladder(data), Remembering(plain).ladder(data)
+    assert type(there) is type(here)
+    assert (there.top, there.first, there.deepest) == (here.top, here.first, here.deepest)
+    assert there.most_decayed(1, 3, 0.5) == here.most_decayed(1, 3, 0.5)
+
+
 @pytest.mark.parametrize("broken", ["local_sensitivity_used_raw", "beta_ignored", "interval_unpaid", "delta_ignored"])
 def test_a_mutation_refuses_what_it_cannot_break(broken):
     """Laplace noise with a public scale has no beta, no paid bar and no delta."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, cast
 
@@ -62,7 +63,7 @@ class Remembering(Statistic):
 
     def ladder(self, data: Any, algorithm: Algorithm = "exact") -> Ladder:
         ladder: Ladder = self._once(data, algorithm, lambda: self.plain.ladder(data, algorithm))
-        remembered = Ladder(ladder.sensitivity_at_distance, ladder.global_sensitivity, top=ladder.top)
+        remembered = copy(ladder)  # with its class and its public limits, by which mechanisms cut it
         remembered.smooth = lambda beta: self._once(  # type: ignore[method-assign]
             data, (algorithm, beta), lambda: ladder.smooth(beta)
         )
