@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from dither.errors import DitherError, InvalidArgument, LedgerUnavailable
+from dither.ledger.forks import prepare_for_forks
 from dither.ledger.shared_commits import TransactionLost
 
 UNTOUCHED = "nothing was read, nothing was charged"
@@ -60,6 +61,8 @@ class Contents:
 
 LONGEST_WAIT = 86_400
 """Seconds that somebody may wait for another process; drivers take milliseconds of 32 bits."""
+FORKS_WAIT = 5.0
+"""Seconds that a fork waits for a thread that uses a connection which no child may have."""
 LEDGER = Contents("ledger", "dither_ledger", "SELECT number FROM dither_ledger FOR UPDATE")
 
 
@@ -132,6 +135,30 @@ class Lane:
         self.turn = threading.RLock()
         self.connection: Connection | None = None
         self._owner = os.getpid()
+        self._kept_for_fork = False
+        prepare_for_forks(self)
+
+    def before_fork(self) -> None:
+        """Close a connection that no child may have, in turn, and let nobody open another until the fork is over."""
+        if not self._database.closes_before_forks:
+            return
+        self._kept_for_fork = self.turn.acquire(timeout=FORKS_WAIT)
+        if not self._kept_for_fork or self.connection is None or self._owner != os.getpid():
+            return
+        if not self._database.in_transaction(self.connection):  # the thread that forks may be in one
+            self._discard()
+
+    def after_fork(self) -> None:
+        """Others go on; the next transaction connects."""
+        if self._kept_for_fork:
+            self._kept_for_fork = False
+            self.turn.release()
+
+    def in_child(self) -> None:
+        """Nobody else is here; where the parent was still connected, a connection from here would not be safe."""
+        if self._database.closes_before_forks and (self.connection is not None or not self._kept_for_fork):
+            self._database.connected_in_parent()
+        self.turn, self._kept_for_fork = threading.RLock(), False
 
     @contextmanager
     def transaction(self, purpose: Purpose, begin: str) -> Iterator[Transaction]:
@@ -300,6 +327,14 @@ class Database(ABC):
     def shares_commits(self) -> bool:
         """Whether threads of a process share commits; servers of databases see to that themselves."""
         return False
+
+    @property
+    def closes_before_forks(self) -> bool:
+        """Whether no connection may be open at a fork."""
+        return False
+
+    def connected_in_parent(self) -> None:  # noqa: B027  (most databases don't mind)
+        """Refuse to connect in this process: its parent was connected when it forked."""
 
     def has_tables(self, transaction: Transaction) -> bool:
         """True if the tables are there."""

@@ -8,11 +8,12 @@ that to make one twice is to make it once: a request is charged once, and of a c
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
+
+from dither.ledger.forks import prepare_for_forks
 
 if TYPE_CHECKING:
     from dither.ledger.database import Database, Lane, Purpose, Transaction
@@ -59,12 +60,19 @@ class SharedCommits(Commits):
 
     def __init__(self, lane: Lane, begin: str) -> None:
         self._lane, self._begin = lane, begin
-        self._renew()
+        self.in_child()
+        prepare_for_forks(self)
 
-    def _renew(self) -> None:
+    def before_fork(self) -> None:
+        """Who leads and who waits goes on in the parent."""
+
+    def after_fork(self) -> None:
+        """The same."""
+
+    def in_child(self) -> None:
+        """Who led or waited in the parent of a fork is not here."""
         self._lead, self._lock = threading.Lock(), threading.Lock()
         self._waiting: list[WaitingChange] = []
-        self._owner = os.getpid()
 
     def commit(self, purpose: Purpose, make: Callable[[Transaction], Made]) -> Made:
         made: list[Made] = []
@@ -73,8 +81,6 @@ class SharedCommits(Commits):
             made[:] = [make(work)]
 
         change = WaitingChange(purpose, kept)
-        if self._owner != os.getpid():
-            self._renew()  # who led in the parent of a fork is not here
         try:
             with self._lock:
                 self._waiting.append(change)

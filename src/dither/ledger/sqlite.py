@@ -17,6 +17,8 @@ _OLDEST = (3, 37)  # the first with STRICT tables
 _CARRIED_WITHIN = 1.0  # seconds
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+_CONNECTED_IN_PARENT: set[tuple[int, int]] = set()
+"""Devices and numbers of files that were open, by SQLite, in a parent at the time of its fork."""
 _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT")
 
 
@@ -35,6 +37,22 @@ class SqliteDatabase(Database):
     def shares_commits(self) -> bool:
         """Where there is a disk to wait for."""
         return self.place is not None
+
+    @property
+    def closes_before_forks(self) -> bool:
+        """A file's connections, for their locks; what is in memory would be lost."""
+        return self.place is not None
+
+    def connected_in_parent(self) -> None:
+        """Refuse this file, however it is reached."""
+        _CONNECTED_IN_PARENT.update(self._identity())
+
+    def _identity(self) -> set[tuple[int, int]]:
+        """Device and number of the file; nothing if it is not there."""
+        if self.place is None or not self.place.exists():
+            return set()
+        found = self.place.stat()
+        return {(found.st_dev, found.st_ino)}
 
     def check(self) -> None:
         """STRICT tables are needed."""
@@ -57,6 +75,12 @@ class SqliteDatabase(Database):
             self._opened = True
             target = ":memory:"
         else:
+            if _CONNECTED_IN_PARENT & self._identity():
+                raise LedgerUnavailable(
+                    f"{self.place} was in use by another thread when this process was forked, and SQLite's locks "
+                    "don't hold behind that: use it from a process that was forked earlier or started anew; "
+                    "nothing was charged"
+                )
             target = f"{self.place.as_uri()}?immutable=1" if self._is_still() else str(self.place)
         connection = sqlite3.connect(
             target, timeout=self.wait, isolation_level=None, check_same_thread=False, uri=target.startswith("file:")
