@@ -494,6 +494,12 @@ def test_a_ratio_is_worse_only_twice_in_a_row():
     assert asked == ["slow", "slow"]
 
 
+def test_names_with_slashes_are_measured_again():
+    """A peer of ``cwida/privacy``, a size of ``beta=1/10``: the comparison's own name is what is asked for again."""
+    item = row(key="a/median cell/Q1/sums/error/cwida/privacy, archived", peer="cwida/privacy, archived")
+    assert comparison_of(item) == "median cell/Q1/sums"
+
+
 def test_the_command_fails_where_the_record_was_better(fake, monkeypatch, tmp_path):
     """The ratio of this area is a half: a record of a half is met, one of a tenth is not."""
     area = Area("fake", "Fake", lambda quick: [comparison()])
