@@ -494,6 +494,14 @@ def test_a_ratio_is_worse_only_twice_in_a_row():
     assert asked == ["slow", "slow"]
 
 
+@pytest.mark.parametrize("name", ["arrays", "tables"])
+def test_a_full_run_has_every_size_of_a_quick_one(name):
+    """Else a quick run would find nothing in the record to be compared with."""
+    area = dither_lab.bench.run.area_of(name)
+    full, quick = ({item.name for item in dither_lab.bench.run._listed(area, given, None)} for given in (False, True))
+    assert quick <= full
+
+
 def test_names_with_slashes_are_measured_again():
     """A peer of ``cwida/privacy``, a size of ``beta=1/10``: the comparison's own name is what is asked for again."""
     item = row(key="a/median cell/Q1/sums/error/cwida/privacy, archived", peer="cwida/privacy, archived")
