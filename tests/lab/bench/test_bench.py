@@ -502,6 +502,13 @@ def test_a_full_run_has_every_size_of_a_quick_one(name):
     assert quick <= full
 
 
+def test_names_of_people_say_the_scale():
+    """A quick run has smaller tables; a row of theirs must not be compared with one of the full size."""
+    area = dither_lab.bench.run.area_of("people")
+    assert all(item.name.startswith("scale 0.1/") for item in area.comparisons(True))
+    assert {item.name for item in area.comparisons(True)} < {item.name for item in area.comparisons(False)}
+
+
 def test_names_with_slashes_are_measured_again():
     """A peer of ``cwida/privacy``, a size of ``beta=1/10``: the comparison's own name is what is asked for again."""
     item = row(key="a/median cell/Q1/sums/error/cwida/privacy, archived", peer="cwida/privacy, archived")
