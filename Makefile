@@ -54,6 +54,8 @@ $(SETUP): $(BASE) lab/pyproject.toml
 	echo "installing what dither[$(EXTRAS)] adds (a minute or two, once)"
 	$(PIP) --editable '.[$(EXTRAS)]'
 	$(PIP) --no-build-isolation --no-deps --editable lab
+	echo "compiling kernels (a minute, once)"
+	$(BIN)/python -m dither_lab.warm
 	touch $@
 endif
 

@@ -1,5 +1,6 @@
 """Kernels are run by Python while that is sooner than loading the compiler, which is decided by their size alone."""
 
+import os
 import subprocess
 import sys
 
@@ -88,3 +89,27 @@ def test_workers_of_servers_compile_always():
         "assert compiled._COMPILED_ALWAYS.is_set()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_person_who_waits_reads_that_code_is_compiled(tmp_path):
+    """Once in a process, at a terminal, and not where the code is kept already; nothing is written to a pipe."""
+    script = (
+        "from dither.kernels import compiled\n"
+        "import importlib\n"
+        "compiled._is_watched = lambda: {watched}\n"
+        "kernels = importlib.import_module('dither.kernels.cuts').__dict__.values()\n"
+        "kernel = next(item for item in kernels if isinstance(item, compiled._Kernel))\n"
+        "print(len([kernel.dispatcher() for _ in range(2)]))\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script.format(watched=watched)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+        for watched in (False, True)
+    ]
+    assert said[0] == ""
+    assert said[1].count("dither compiles") == 1

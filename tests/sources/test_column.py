@@ -3,7 +3,7 @@
 import datetime
 import math
 import warnings
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import dither as dt
 import oracle
 from dither.errors import InvalidArgument
-from dither.sources.column import Column, columns_of, missing_steps, read_column, shape_of
+from dither.sources.column import Column, as_array, columns_of, missing_steps, read_column, shape_of
+from dither.sources.entries import reals
 from dither.sources.grid import Grid
 
 
@@ -276,6 +277,39 @@ def test_types_that_hold_no_numbers_are_refused_by_their_type(declared):
 def test_types_of_numbers_are_read(column):
     """Every way in which the libraries declare numbers."""
     assert read_column(column, Grid(Fraction(1), 0, 10)).values.tolist() == [1, 1, 1, 1]
+
+
+_UNITS = [None, 0, 5, -1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63, -(2**64), 3 * 2**64 + 7, 10**38 - 1, 1 - 10**38]
+
+
+@given(st.lists(st.sampled_from(_UNITS) | st.integers(1 - 10**17, 10**17), min_size=1), st.sampled_from([0, 2, 22, 23]))
+def test_decimals_are_the_nearest_doubles_whoever_holds_them(units, scale):
+    """From Arrow's memory, in chunks and slices, as from each decimal by itself."""
+    context = Context(prec=60)
+    entries = [None if unit is None else context.scaleb(Decimal(unit), -scale) for unit in units]
+    array = pa.array([None, *entries], pa.decimal128(38, scale))
+    chunked = pa.chunked_array([array[1:], array[:0], array])
+    expected = reals(entries)
+    assert np.array_equal(as_array(array[1:]), expected, equal_nan=True)
+    assert np.array_equal(as_array(chunked), [*expected, math.nan, *expected], equal_nan=True)
+    assert np.array_equal(as_array(pl.Series(array[1:])), expected, equal_nan=True)
+    assert np.array_equal(as_array(pd.Series(chunked, dtype=pd.ArrowDtype(array.type)))[: len(units)], expected, True)
+
+
+def test_decimals_of_usual_size_make_no_objects(monkeypatch):
+    """Only those of more than 2**53 units are looked at one by one; bits that are no decimal are read too."""
+    seen = []
+
+    def watched(entries):
+        seen.extend(entries)
+        return reals(entries)
+
+    monkeypatch.setattr("dither.sources.decimals.reals", watched)
+    memory = pa.py_buffer(np.array([125, 0, -250, -1, -1, 2**62], "<i8").tobytes())
+    array = pa.Array.from_buffers(pa.decimal128(18, 2), 3, [None, memory])
+    large = (2**126 + 2**64 - 1) / 100
+    assert as_array(array).tolist() == [1.25, -2.5, large]
+    assert len(seen) == 1
 
 
 _ODD_ROWS = [[1], [1, 2, 3], [], None, 5, "ab", b"ab", {"a": 1, "b": 2}, [[1], [2]], [[1, 2], [3, 4]], object()]

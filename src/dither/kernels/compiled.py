@@ -32,6 +32,7 @@ MOST_PLAIN = 1 << 21
 """Steps of one kernel that Python takes, all calls together: about as long as loading numba."""
 _COMPILING = threading.RLock()
 _COMPILED_ALWAYS = threading.Event()
+_SAID = threading.Event()
 
 
 class CompilerOptions(TypedDict, total=False):
@@ -46,6 +47,8 @@ class Dispatcher(Protocol):
 
     def __call__(self, *arguments: Any) -> Any: ...  # as the function that it stands for
     def enable_caching(self) -> None: ...
+    @property
+    def stats(self) -> Any: ...  # numba's, with cache_path
 
 
 def compiled(
@@ -137,7 +140,21 @@ def _kept(function: FunctionType, options: CompilerOptions) -> Dispatcher:
         folder = private_folder()
         if folder is not None:
             _cache_in(kernel, folder)
+    if not _SAID.is_set() and _is_watched() and _is_new(kernel, function):
+        _SAID.set()
+        print("dither compiles what this question needs, once; it takes some seconds", file=sys.stderr)  # noqa: T201
     return kernel
+
+
+def _is_watched() -> bool:
+    """Whether somebody waits at a terminal or a notebook: nothing is written to logs, pipes and servers."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _is_new(kernel: Dispatcher, function: FunctionType) -> bool:
+    """Whether a function was never compiled before where its code would be kept; no if it is kept nowhere."""
+    kept = kernel.stats.cache_path
+    return kept is not None and not any(Path(kept).glob(f"*{function.__name__}-*.nbi"))
 
 
 def private_folder() -> Path | None:

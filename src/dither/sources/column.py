@@ -20,8 +20,9 @@ from dither.kernels.ordering import Ordering, Runs
 from dither.kernels.sums import exact_dot, exact_sum
 from dither.numbers import Number, exact
 from dither.privacy import LEFT_OUT, Neighbours
+from dither.sources.decimals import decimals
 from dither.sources.entries import FAILURES, reals, truths
-from dither.sources.frames import ColumnLike, TableLike, is_table, named_columns
+from dither.sources.frames import ColumnLike, TableLike, is_table, named_columns, typed_column
 from dither.sources.grid import BIT, Grid
 
 if TYPE_CHECKING:
@@ -313,14 +314,15 @@ def _untyped(data: ColumnLike, read: Reader = reals) -> NDArray[np.float64]:
 
 def _foreign(data: pd.Series | pl.Series | pa.ChunkedArray, declared: str, read: Reader) -> NDArray[np.generic]:
     """A column of another library, by its declared type: what it converts to may depend on a missing record."""
-    real = None
-    if declared != "object":
+    typed = typed_column(data) if read is reals and declared.startswith("decimal") else None
+    real = None if typed is None else decimals(typed)
+    if real is None and declared != "object":
         for options in ({"dtype": "float64", "na_value": np.nan}, {"zero_copy_only": False}, {}):
             with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 array = np.asarray(data.to_numpy(**options))
                 if array.dtype.kind in "iufb":
-                    real = array.astype(np.float64)
+                    real = array.astype(np.float64, copy=False)
                     break
     if real is None:
         real = read(data.to_pylist() if hasattr(data, "to_pylist") else data)

@@ -494,6 +494,27 @@ def test_a_ratio_is_worse_only_twice_in_a_row():
     assert asked == ["slow", "slow"]
 
 
+@pytest.mark.parametrize("name", ["arrays", "tables"])
+def test_a_full_run_has_every_size_of_a_quick_one(name):
+    """Else a quick run would find nothing in the record to be compared with."""
+    area = dither_lab.bench.run.area_of(name)
+    full, quick = ({item.name for item in dither_lab.bench.run._listed(area, given, None)} for given in (False, True))
+    assert quick <= full
+
+
+def test_names_of_people_say_the_scale():
+    """A quick run has smaller tables; a row of theirs must not be compared with one of the full size."""
+    area = dither_lab.bench.run.area_of("people")
+    assert all(item.name.startswith("scale 0.1/") for item in area.comparisons(True))
+    assert {item.name for item in area.comparisons(True)} < {item.name for item in area.comparisons(False)}
+
+
+def test_names_with_slashes_are_measured_again():
+    """A peer of ``cwida/privacy``, a size of ``beta=1/10``: the comparison's own name is what is asked for again."""
+    item = row(key="a/median cell/Q1/sums/error/cwida/privacy, archived", peer="cwida/privacy, archived")
+    assert comparison_of(item) == "median cell/Q1/sums"
+
+
 def test_the_command_fails_where_the_record_was_better(fake, monkeypatch, tmp_path):
     """The ratio of this area is a half: a record of a half is met, one of a tenth is not."""
     area = Area("fake", "Fake", lambda quick: [comparison()])

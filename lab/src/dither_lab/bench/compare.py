@@ -81,5 +81,5 @@ def compare(
 
 
 def comparison_of(row: ResultRow) -> str:
-    """The name of the comparison that a row is of."""
-    return row.key.removeprefix(f"{row.area}/").rsplit("/", 2)[0]
+    """The name of the comparison that a row is of; names of peers may have slashes too."""
+    return row.key.removeprefix(f"{row.area}/").removesuffix(f"/{row.measure}/{row.peer}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,5 +104,9 @@ def measure_area(
 
 
 def _listed(area: Area, quick: bool, only: str | None) -> list[Comparison]:
+    """What is measured.  A full run has the quick sizes too: ``--quick --compare`` looks for them in the record."""
     result = area.comparisons(quick)
+    if not quick:
+        full = {item.name for item in result}
+        result = result + [replace(item, series=None) for item in area.comparisons(True) if item.name not in full]
     return [item for item in result if only is None or only in item.name]
