@@ -53,8 +53,9 @@ centred on must be that of plain arithmetic, and one record may move it by no mo
 (`tests/contract`). The audit does the same, on the machine of whoever runs it, for the sources in its own row.
 """
 DOORS = """Columns of whole numbers, decimals, dates, truth values and categories are compared with a reading of their
-own in `tests/contract/test_readings.py`. The HTTP server draws nothing: its answers are those of sessions, and what it
-might show beside them (times, errors, sizes, states) is attacked in `tests/http`.
+own in `tests/contract/test_readings.py`. The HTTP server draws nothing: its answers are those of sessions. The audit
+asks a real one about neighbours with odd records (*server*, above): everything but drawn numbers must be the same, and
+answers are attacked over HTTP; times are looked at in `tests/http`.
 """
 
 

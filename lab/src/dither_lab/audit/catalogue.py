@@ -19,6 +19,7 @@ from dither_lab.audit.procedure_checks import procedure_checks
 from dither_lab.audit.public_api import public_api_checks
 from dither_lab.audit.rational_samplers import sampler_checks
 from dither_lab.audit.records import record_checks
+from dither_lab.audit.servers import server_checks
 from dither_lab.audit.traces import trace_checks
 
 PUBLIC_ONLY = {
@@ -88,6 +89,7 @@ def catalogue() -> dict[str, Check]:
         *trace_checks(),
         *record_checks(),
         *linked_people_checks(),
+        *server_checks(),
     ):
         if check.key in results:
             raise RuntimeError(f"two checks have the name {check.key!r}")

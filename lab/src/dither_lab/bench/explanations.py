@@ -26,6 +26,10 @@ _FLOATS = (
     "diffprivlib adds several draws in floating point, which guards against one known attack and is not exactly the "
     "law that the guarantee is about; ours is exact."
 )
+_ORACLE = (
+    "The oracle knows the local sensitivity of the data at hand and adds noise of just that scale, which shows it: not "
+    "private. Ours must hide it too."
+)
 _CUT_PEAK = (
     "The power law is steepest at its peak, where a shift and a dilation of the scale add up; a law that starts less "
     "steep, and is as steep as the loss allows everywhere, has less spread with the same tails. The more so the larger "
@@ -44,8 +48,8 @@ EXPLANATIONS: dict[str, str] = {
     "quantiles/a/median/*/error/diffprivlib": _EVEN,
     "quantiles/c/*/error/OpenDP": _TIES,
     "quantiles/d/median/*/error/PyDP": (
-        "A hundred records separate the two modes, and at epsilon 0.1 all answers are off by hundreds; why PyDP's tree "
-        "is off by less has not been looked into."
+        "Between the modes lies a gap of 750, only 50 ranks away. A draw weighs it by its width: of 300 answers at "
+        "epsilon 0.1 87% of ours lie in it and 74% of PyDP's, whose tree of noisy counts weighs no width."
     ),
     "quantiles/d/m[ai][xn]/*/error/PyDP": (
         "Between the outermost record and the bound all ranks are equal, and the answer is drawn evenly there; PyDP's "
@@ -158,6 +162,7 @@ EXPLANATIONS: dict[str, str] = {
         "A charge reads and checks two budgets, chains a hash and writes its entry in one transaction; the insert "
         "writes a row."
     ),
+    "*/error/Laplace noise of the local sensitivity (not private)": _ORACLE,
 }
 """Patterns of keys (area/comparison/measure/peer); the first that fits counts."""
 

@@ -32,6 +32,7 @@ OTHERS = {
     "ladder mechanism (Zhang et al. 2015)": "ladder",
     "NRS11 Laplace, paper's constants": "paper",
     POLYPLACE: "polyplace",
+    "Laplace noise of the local sensitivity (not private)": "oracle",
 }
 """PolyPlace has the same smooth bound as our blunt power law."""
 LADDER = "exact triangle ladder at beta 1/20 of"

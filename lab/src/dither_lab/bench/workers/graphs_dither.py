@@ -78,6 +78,8 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     rungs = statistic.ladder(graph)
     if options["mechanism"] == "ladder":
         return lambda: _ladder_median(rungs, epsilon)
+    if options["mechanism"] == "oracle":
+        return lambda: math.log(2.0) * float(rungs[0]) / epsilon
     paper = options["mechanism"] == "paper"
     mechanism = dt.Smooth(constants="paper") if paper else dt.Smooth()
     loss = Loss(epsilon, options["delta"]) if paper else Loss(epsilon)

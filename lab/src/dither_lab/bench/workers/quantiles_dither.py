@@ -39,6 +39,24 @@ def quantile(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], floa
     return lambda: float(plain(x, **given).value)
 
 
+class OneQuantileOptions(TypedDict):
+    """Which quantile, within which bounds, at which loss."""
+
+    q: float
+    bounds: tuple[float, float]
+    epsilon: float
+
+
+def quantile_oracle(options: OneQuantileOptions, data: dict[str, NDArray[np.float64]]) -> Callable[[], float]:
+    """A quantile with Laplace noise of its local sensitivity over epsilon, which is not private."""
+    low, high = options["bounds"]
+    x, rng = np.sort(data["x"]).astype(np.float64), np.random.default_rng()
+    rank = max(int(np.ceil(options["q"] * len(x))), 1)
+    around = np.concatenate([[low], x, [high]])[rank - 1 : rank + 2]
+    scale = float(np.diff(around).max()) / options["epsilon"]
+    return lambda: float(around[1] + rng.laplace(0.0, scale))
+
+
 def half_width(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
     """Half of the width of the 95% interval of a median or a trimmed mean."""
     ask = _interval_asked(options, data)

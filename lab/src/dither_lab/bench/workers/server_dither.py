@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import http.client
-import json
 import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +17,7 @@ from urllib.parse import urlsplit
 import dither as dt
 from dither.ledger import SqliteLedger
 from dither_lab.postgres import PostgresServer, postgres_programs
+from dither_lab.served import Json, Served
 
 POSTGRES = "DITHER_BENCH_POSTGRES"
 SCHEMA = """[dataset]
@@ -34,58 +31,26 @@ epsilon = 100000
 type = "integer"
 bounds = [0, 1000000]
 """
-QUESTION = {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.001, "again": True}
+QUESTION: Json = {"query": {"kind": "median", "column": "pay"}, "epsilon": 0.001, "again": True}
 
 
-class Server:
-    """``dither serve`` in a process of its own, ended with this one."""
+def _served(options: dict[str, Any]) -> Served:
+    """A server with one dataset, ended with this process."""
+    rows = "\n".join(str(100 + 37 * k) for k in range(200))
+    files = {"data/pay.csv": f"pay\n{rows}\n", "datasets/pay.toml": SCHEMA}
+    served = Served(files, slot=options["slot"], ledger=database() if options["ledger"] == "postgres" else None)
+    atexit.register(served.stop)
+    return served
 
-    def __init__(self, slot: float, ledger: str) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dither-bench-")
-        home = Path(self._folder.name) / "home"
-        for part in ("data", "datasets"):
-            (home / part).mkdir(parents=True)
-        (home / "data" / "pay.csv").write_text("pay\n" + "\n".join(str(100 + 37 * k) for k in range(200)) + "\n")
-        (home / "datasets" / "pay.toml").write_text(SCHEMA)
-        words = ["serve", "--json", "--home", str(home), "--port", "0", "--answer-seconds", str(slot)]
-        words += ["--ledger", database()] if ledger == "postgres" else []
-        self._log = (Path(self._folder.name) / "log").open("w+")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "dither", *words, "--rate", "100000"],
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
-        atexit.register(self.stop)
-        line = self._process.stdout.readline() if self._process.stdout else ""
-        if not line:
-            self._log.seek(0)
-            raise RuntimeError(f"the server does not start: {self._log.read()[-150:]}")
-        payload = json.loads(line)
-        self._port, self._token = urlsplit(payload["address"]).port, payload["tokens"]["owner"]
 
-    def stop(self) -> None:
-        """End it."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(20)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._log.close()
-        self._folder.cleanup()
-
-    def ask(self, method: str, path: str, body: Any, times: int) -> None:
-        """The same request several times, on one connection."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        for _ in range(times):
-            connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
-            response = connection.getresponse()
-            text = response.read()
-            if response.status != 200:
-                raise RuntimeError(f"{response.status}: {text[:100]!r}")
-        connection.close()
+def _ask(served: Served, method: str, path: str, body: Json, times: int) -> None:
+    """The same request several times, on one connection."""
+    connection = served.connect()
+    for _ in range(times):
+        reply = served.ask(connection, method, path, body)
+        if reply.status != 200:
+            raise RuntimeError(f"{reply.status}: {reply.body[:100]!r}")
+    connection.close()
 
 
 @cache
@@ -120,12 +85,12 @@ def database() -> str:
     return urlsplit(address)._replace(path=f"/{name}").geturl()
 
 
-def _together(options: dict[str, Any], method: str, path: str, body: Any) -> Callable[[], None]:
-    server, analysts = Server(options["slot"], options["ledger"]), options["analysts"]
+def _together(options: dict[str, Any], method: str, path: str, body: Json) -> Callable[[], None]:
+    served, analysts = _served(options), options["analysts"]
     pool = ThreadPoolExecutor(analysts)
 
     def work() -> None:
-        for done in [pool.submit(server.ask, method, path, body, options["each"]) for _ in range(analysts)]:
+        for done in [pool.submit(_ask, served, method, path, body, options["each"]) for _ in range(analysts)]:
             done.result()
 
     return work
