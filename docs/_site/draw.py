@@ -14,7 +14,7 @@ from coverage_page import spaced
 from curves import PICTURES, kept
 from matplotlib.figure import Figure
 
-COLOURS = ("#3b82c4", "#e08a1e", "#5aa469", "#b56576", "#8a7bc8")
+COLOURS = ("#3b82c4", "#e08a1e", "#5aa469", "#b56576", "#8a7bc8", "#2a9d8f")
 INK = "#808080"
 """Readable on white and on black."""
 
@@ -44,7 +44,8 @@ def _save(figure: Figure, name: str) -> None:
 
 def _curves(ax: Any, curve: dict[str, Any]) -> None:
     mark = "o" if len(curve["x"]) < 20 else ""
-    for colour, (label, errors) in zip(COLOURS, curve["lines"].items(), strict=False):
+    lines = curve["lines"]
+    for colour, (label, errors) in zip(COLOURS[: len(lines)], lines.items(), strict=True):
         points = [(x, y) for x, y in zip(curve["x"], errors, strict=True) if y is not None]
         # What is no way to answer, but a measure: noise for the worst data, and noise that is not private.
         dashed = label.startswith("worst") or label.endswith("not private")

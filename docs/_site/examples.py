@@ -35,7 +35,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^```(?P<language>[\w-]*)(?P<info>[^`]*)$")
 _NOT_RUN = re.compile(r"<!-- not run: (?P<why>.+) -->")
-_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+_NUMBER = re.compile(r"-?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{32,}")
 _SERVED = "http://127.0.0.1:8080"
 RUN = ("python", "console", "sql", "toml", "sh")

@@ -77,8 +77,9 @@ def test_quotes_are_those_of_a_local_session(server):
     with dt.connect(server.url, token=server.tokens["alice"]) as session:
         for query in (dt.Median("pay"), [dt.Median("pay"), dt.IQR("pay")], "SELECT median(pay), count(*) FROM pay"):
             for options in ({}, {"prior": known}):
-                assert session.quote(query, epsilon=0.5, **options) == dt.quote(query, schema, epsilon=0.5, **options)
-        several = session.quote([dt.Median("pay"), dt.IQR("pay")], epsilon=0.5)
+                fresh = session.quote(query, epsilon=0.5, again=True, **options)
+                assert fresh == dt.quote(query, schema, epsilon=0.5, **options)
+        several = session.quote([dt.Median("pay"), dt.IQR("pay")], epsilon=0.5, again=True)
         assert isinstance(several, dt.Quotes)
         assert several.loss == dt.Loss(0.5)
         unknown = session.quote(dt.KMeans(["pay"], k=2), epsilon=0.5, delta=1e-6)

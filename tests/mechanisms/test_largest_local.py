@@ -320,7 +320,7 @@ def test_margins_make_a_median_private():
 def test_largest_local_answers_and_names_its_price():
     """Chains by name; other queries with levels of their own choosing; delta = 0 takes a pure law."""
     query = dt.ChainSum(SALARIES, step=1)
-    for delta, noise in ((1e-6, "laplace"), (0.0, "power_law")):
+    for delta, noise in ((1e-6, "laplace"), (0.0, "blunt_power_law")):
         release = dt.ask(query, 3, epsilon=1.0, delta=delta, mechanism="largest_local")
         assert release.noise.startswith(noise)
         assert release.loss == Loss(1.0, delta)

@@ -134,7 +134,7 @@ def test_medians_are_answered_by_name_everywhere():
     release = dt.median(pay, bounds=(0, 1_000), epsilon=1.0, delta=1e-6, mechanism="largest_local")
     assert release.mechanism == "largest_local"
     assert release.loss == Loss(1.0)
-    assert release.noise.startswith("power_law")
+    assert release.noise.startswith("blunt_power_law")
     session = dt.open({"pay": pay}, columns={"pay": dt.Integer(0, 1_000)}, budget=dt.Budget(10.0))
     for query in (dt.Median("pay"), dt.Quantile("pay", q=0.9), dt.Maximum("pay")):
         for where in (None, "pay > 100"):

@@ -28,8 +28,10 @@ def test_several_calls_filters_and_groups(session):
     both = session.ask("min(pay), count(*)", where="pay > 15", epsilon=2.0)
     assert [one.query.split()[0] for one in both] == ["minimum", "count"]
     assert [one.group for one in session.ask("sum(pay)", by="job", epsilon=1.0)] == [{"job": "a"}, {"job": "b"}]
-    quoted = session.quote("sum(pay)", by="job", epsilon=1.0)
-    assert quoted == session.quote(dt.Sum("Pay"), by="job", epsilon=1.0)
+    for again in (False, True):
+        quoted = session.quote("sum(pay)", by="job", epsilon=1.0, again=again)
+        assert quoted == session.quote(dt.Sum("Pay"), by="job", epsilon=1.0, again=again)
+        assert quoted.stored != again
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from dither.mechanisms.registry import mechanism
 from dither.mechanisms.worst_case import around, headroom, placed
 from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.exact import rounded_draw
+from dither.noise.heavy_tails import PowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
 from dither.numbers import Ball, Number, ball, exact
@@ -72,7 +73,7 @@ class Smooth(Mechanism):
 
             return prepare_vector(self, ask, ask.statistic)
         statistic = ask.single_number(self.name)
-        law = ask.noise or BluntPowerLaw()
+        law = ask.noise or (PowerLaw() if self.constants == "paper" else BluntPowerLaw())
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         beta = self._smoothness(statistic, law, loss, interval=interval_loss is not None)
         point = point_of(law, loss, beta, self.constants)

@@ -30,6 +30,7 @@ from dither.sources.engines.factory import engine_for
 from dither.sources.predicates import parse_filter
 from dither.sources.schema import Schema
 from dither.sources.types import ColumnType
+from dither.sql.select import is_select
 from dither.sql.statement import Statement, called, parse_question, parse_sql
 from dither.statistics.statistic import Statistic, VectorStatistic
 
@@ -355,6 +356,8 @@ class Session(PaidSession):
         quoted = quoting.quote(query, self.schema, **options)
         if again:
             return quoted
+        if isinstance(query, str) and not is_select(query) and {"where", "by"} & options.keys():
+            query = called(query, self.schema)
         if isinstance(query, str):
             loss = Loss.asked(options["epsilon"], options.get("delta", 0.0))
             known = {key: option for key, option in options.items() if key not in ("epsilon", "delta", "weights")}

@@ -27,6 +27,7 @@ from dither.kernels.fields import split_fields
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import CapsuleType
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What a file raises that is damaged, or packed in another way than its name says."""
@@ -228,10 +229,11 @@ class TextColumns:
     width: int
     share: float | None = None
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:  # capsules of C structures
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """A new stream; nothing is read before its first batch is asked for."""
         columns = text_columns(self.file, self.layout, self.places, self.width, self.share)
-        return columns.__arrow_c_stream__(requested_schema)
+        stream: CapsuleType = columns.__arrow_c_stream__(requested_schema)
+        return stream
 
 
 def _joined(pieces: Iterator[bytes], layout: TextLayout) -> Iterator[bytes]:

@@ -148,6 +148,8 @@ class Sampled:
     reaches: Reaches
     boundary: Callable[[Fraction], int]
     """c -> the first ``SCRIPT - 1`` bits of the V whose noise has the size c."""
+    together: bool = True
+    """Whether vectors have a way of their own; else they are single draws, one after the other."""
 
 
 def sampled_laws() -> Iterator[Sampled]:
@@ -156,7 +158,8 @@ def sampled_laws() -> Iterator[Sampled]:
     for p in (Fraction(3), Fraction(7, 2), Fraction(12)):
         yield Sampled(PowerLaw(p), power_law_reaches(p), power_law_boundary(p))
     for whole in (3, 4, 15):
-        yield Sampled(BluntPowerLaw(whole), partial(blunt_reaches, whole), partial(blunt_boundary, whole))
+        reaches, boundary = partial(blunt_reaches, whole), partial(blunt_boundary, whole)
+        yield Sampled(BluntPowerLaw(whole), reaches, boundary, together=False)
 
 
 def is_rounding(reaches: Reaches, sign: int, at: Fraction, scale: Fraction, result: int, v: Sequence[Fraction]) -> bool:
@@ -282,7 +285,8 @@ def samplers(factor: Fraction = Fraction(1)) -> Iterator[tuple[str, str, Callabl
             return compared(_many(sampled, factor, effort))
 
         yield sampled.law.name, f"one draw of {sampled.law}", alone
-        if factor == 1:  # Vectors are not tried at boundaries, so that a small mistake may go unseen.
+        # Vectors are not tried at boundaries, so that a small mistake may go unseen.
+        if sampled.together and factor == 1:
             yield sampled.law.name, f"vectors of {sampled.law}", many
     yield "laplace", "integer laplace", lambda effort: compared(_integer(factor, effort))
     yield "", "exponential draw", lambda effort: compared(_exponential_draw(factor, effort))
