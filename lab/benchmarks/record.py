@@ -43,10 +43,7 @@ def joined(paths: list[Path]) -> Results:
     ordered = sorted(rows.values(), key=lambda row: AREAS.index(row.area))
     current = [replace(row, why=why(row.key)) if row.verdict == PEER_LOWER else row for row in ordered]
     peers = {name: standing for result in results for name, standing in result.peers.items()}
-    seconds: dict[str, float] = {}
-    for result in results:
-        for name, value in result.seconds.items():
-            seconds[name] = round(seconds.get(name, 0.0) + value, 1)
+    seconds = {name: value for result in results for name, value in result.seconds.items()}
     return replace(results[0], rows=current, peers=dict(sorted(peers.items())), seconds=seconds)
 
 

@@ -109,9 +109,19 @@ EXPLANATIONS: dict[str, str] = {
         "Both grow less than the number of records. The distances between the centres of its blocks, whose number does "
         "not follow the records, take most of its time at these sizes."
     ),
+    "graphs/smoothed ladder/*/smooth, blunt power law": (
+        "Where the best pair of vertices has few common neighbours beside 1/beta the ladder rises soon, and noise of "
+        "one scale, the default, errs less."
+    ),
+    "graphs/ladder/heavy tail/10000/*": "Under a millisecond, most of it for a hundred small arrays.",
     "graphs/ladder/even/*": (
         "All degrees are alike and the largest common neighbourhood is tiny, so that no degree rules anything out and "
-        "all paths of two steps must be walked, twice as many as a count of triangles looks at."
+        "all paths of two steps must be walked, twice as many as a count of triangles looks at; from millions of edges "
+        "on only those of one class of neighbours are."
+    ),
+    "tables/medians by groups/growth/*": (
+        "Every group has a bracket, a draw and an interval of its own; a plain median by groups sorts the same rows "
+        "in smaller parts."
     ),
     "models/kmeans/*/error/histogram alone (ours, blocks=0)": (
         "In two dimensions a noisy histogram is a good start and needs no blocks; in many dimensions there is none, "
