@@ -373,7 +373,9 @@ def unfit_pairs(
     if not isinstance(law, Enclosed):
         raise InvalidArgument("noise", noise, 'must be the name of a noise, a noise object or "logistic"')
     if isinstance(law, PowerLaw | BluntPowerLaw) and law.p is None:
-        raise InvalidArgument("noise", noise, "must be one with its exponent, such as dither.PowerLaw(p=4)")
+        raise InvalidArgument(
+            "noise", noise, f"must be one with its exponent, such as dither.{type(law).__name__}(p=4)"
+        )
     exactly: dict[Hashable, tuple[Fraction, Fraction]] = {
         key: (exact(f, "value"), exact(scale, "scale")) for key, (f, scale) in mechanism.items()
     }

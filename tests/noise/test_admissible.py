@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+import dither as dt
 from dither import inspect
 from dither.errors import InvalidArgument, NotProved
 from dither.noise.blunt_power_law import BluntPowerLaw
@@ -292,3 +293,16 @@ def test_shapes_whose_draws_would_not_end_are_refused(law, argument):
     """Rejection would go on for 1e15 pairs, or one draw would have 1e7 digits: from public facts alone."""
     with pytest.raises(InvalidArgument, match="must be"):
         law(argument)
+
+
+@pytest.mark.parametrize("law", [BluntPowerLaw(), PowerLaw(), Cauchy(4), Student(3), Laplace(), Gaussian()], ids=str)
+def test_a_negative_smoothness_is_refused(law):
+    """No proof is looked for: the box would be another one."""
+    with pytest.raises(InvalidArgument, match="negative"):
+        law.point(Loss(1.0, 1e-6), beta=Fraction(-1, 10))
+
+
+def test_a_smoothness_next_to_nothing_is_refused_in_a_sentence():
+    """Its exponent would be beyond all floats; the smooth bound can't be computed for it, which is what is said."""
+    with pytest.raises(InvalidArgument, match="smoothness"):
+        dt.median(range(1, 202), epsilon=1, bounds=(0, 300), step=1, mechanism=dt.Smooth(beta=1e-310))

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """All that a client sees of an answer."""
 
     status: int
@@ -75,9 +75,9 @@ class Served:
         """A connection of one's own."""
         return http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
 
-    def ask(self, connection: http.client.HTTPConnection, method: str, path: str, body: Json = None) -> Reply:
+    def ask(self, connection: http.client.HTTPConnection, method: str, path: str, body: Json = None) -> HttpReply:
         """One request as the owner."""
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
         response = connection.getresponse()
-        return Reply(response.status, response.getheaders(), response.read())
+        return HttpReply(response.status, response.getheaders(), response.read())

@@ -231,7 +231,7 @@ class BluntPowerLaw(Law):
         if self.p is not None:
             return super().candidates(loss, beta, dimension)
         # The tail must be flat enough: d (p - 1) beta <= epsilon.  The steepest such p is best up to epsilon 3 or so.
-        steepest = MOST if not beta else min(float(MOST), 1.0 + float(loss.exact_epsilon / (dimension * beta)))
+        steepest = float(MOST if not beta else min(Fraction(MOST), 1 + loss.exact_epsilon / (dimension * beta)))
 
         def served(p: float) -> tuple[Law, float, float]:
             law = BluntPowerLaw(max(Fraction(math.floor(p * STEP), STEP), LEAST))

@@ -128,6 +128,8 @@ class Law(ABC):
     ) -> AdmissiblePoint:
         """The proved point to use for ``loss``: the best on the frontier, the best at ``beta``, or the paper's."""
         self.check(loss, dilated=beta is None or beta > 0)
+        if beta is not None and beta < 0:
+            raise InvalidArgument("beta", beta, "must not be negative")
         if constants == "paper":
             alpha, paper_beta = self.paper_point(loss, dimension)
             proof = self.prove(alpha, paper_beta, loss, dimension)

@@ -7,7 +7,7 @@ import pytest
 from conftest import needs_package
 from dither_lab.audit.checks import Effort
 from dither_lab.audit.servers import QUESTIONS, attacked_answers, differences, same_but_for_draws
-from dither_lab.served import Reply
+from dither_lab.served import HttpReply
 
 NAMES = ("d00", "d01")
 
@@ -20,7 +20,7 @@ def pretended(change):
         name = path.split("/")[3]
         state = states[method, path.replace(name, "{name}"), json.dumps(body)]
         payload = {"dataset": name, "releases": [{"value": hash(name) % 97, "mechanism": "inverse"}]}
-        reply = Reply(state, [("Content-Type", "application/json")], json.dumps(payload).encode())
+        reply = HttpReply(state, [("Content-Type", "application/json")], json.dumps(payload).encode())
         is_odd = name == "d01" and body is not None and body.get("where") is not None
         return change(reply) if is_odd else reply
 
@@ -50,7 +50,7 @@ def test_a_refusal_of_all_is_found():
     """A server that refuses whatever is asked, alike for all, has shown nothing."""
 
     def refusing(method, path, body):
-        return Reply(503, [], b"{}")
+        return HttpReply(503, [], b"{}")
 
     assert len(list(differences(refusing, NAMES))) == len(QUESTIONS)
 

@@ -15,7 +15,7 @@ from dither.privacy import Loss
 from dither_lab.audit.attacks import Direction
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
-from dither_lab.served import Json, Reply, Served
+from dither_lab.served import HttpReply, Json, Served
 
 SLOT = 0.02
 DRAWN = frozenset({"value", "interval", "at", "id", "entry", "hash", "request_id"})
@@ -72,10 +72,10 @@ QUESTIONS: tuple[tuple[int, str, str, Json], ...] = (
     (200, "GET", "/v1/datasets/{name}", None),
 )
 """Asked of every neighbour in this order, with the state that is due: answers, and refusals before any charge."""
-Ask: TypeAlias = Callable[[str, str, Json], Reply]
+Ask: TypeAlias = Callable[[str, str, Json], HttpReply]
 
 
-def seen(reply: Reply, name: str) -> object:
+def seen(reply: HttpReply, name: str) -> object:
     """What a client sees of a reply, without what is drawn and without the name of the dataset."""
     headers = sorted((key.lower(), value) for key, value in reply.headers if key.lower() not in VARYING)
     try:

@@ -296,7 +296,7 @@ def noise_option(command: Callable[P, R]) -> Callable[P, R]:
         "--noise",
         default="auto",
         show_default=True,
-        help='"auto", or a law of noise by name, such as laplace, gaussian or power_law.',
+        help='"auto", or a law of noise by name, such as laplace, gaussian or blunt_power_law.',
     )(command)
 
 
