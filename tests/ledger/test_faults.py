@@ -416,9 +416,9 @@ def test_a_process_forked_within_a_transaction_refuses_the_file(tmp_path):
                 tell(str(error))
 
     with ledger._database.transaction(), worker(task) as (_, lines):
-        told = lines.read().splitlines()
-    assert len(told) == 2
-    assert all("when this process was forked" in line and "nothing was charged" in line for line in told)
+        messages = lines.read().splitlines()
+    assert len(messages) == 2
+    assert all("when this process was forked" in line and "nothing was charged" in line for line in messages)
     assert ledger.charge("pay", PRICE, question={}).number == 2
 
 

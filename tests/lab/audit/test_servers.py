@@ -47,7 +47,7 @@ def test_whatever_differs_beside_drawn_numbers_is_found(change):
 
 
 def test_a_refusal_of_all_is_found():
-    """A server that refuses whatever is asked, alike for all, has shown nothing."""
+    """A server that refuses whatever is asked, alike for all, proves nothing."""
 
     def refusing(method, path, body):
         return HttpReply(503, [], b"{}")
