@@ -75,17 +75,17 @@ QUESTIONS: tuple[tuple[int, str, str, Json], ...] = (
 Ask: TypeAlias = Callable[[str, str, Json], HttpReply]
 
 
-def seen(reply: HttpReply, name: str) -> object:
+def seen(reply: HttpReply, name: str) -> tuple[int, str, str]:
     """What a client sees of a reply, without what is drawn and without the name of the dataset."""
     headers = sorted((key.lower(), value) for key, value in reply.headers if key.lower() not in VARYING)
     try:
-        body: object = _without_draws(json.loads(reply.body))
+        body: Json | bytes = _without_draws(json.loads(reply.body))
     except ValueError:
         body = reply.body
     return reply.status, str(headers).replace(name, "NAME"), str(body).replace(name, "NAME")
 
 
-def _without_draws(value: Json) -> object:
+def _without_draws(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: type(item).__name__ if key in DRAWN else _without_draws(item) for key, item in value.items()}
     return [_without_draws(item) for item in value] if isinstance(value, list) else value
