@@ -13,7 +13,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The stub is the list of public names: type checkers read it, and so does this module.
 _HOME_OF = {

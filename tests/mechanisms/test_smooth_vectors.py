@@ -144,3 +144,15 @@ def test_the_papers_simpler_constants_above_epsilon_one():
     assert float(beta) == pytest.approx(8.0 / (4 * (1 + np.log(10))), rel=1e-9)
     _, beta = Laplace().paper_point(loss, 3)
     assert float(beta) == pytest.approx(8.0 / (4 * (3 + np.log(10))), rel=1e-9)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 8])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_power_law_with_the_smaller_error_factor_is_taken(dimension, epsilon):
+    """Which it is depends on the dimension: the power law has an exact frontier in two."""
+    shares = tuple(Fraction(place, dimension + 1) for place in range(1, dimension + 1))
+    statistic = RankedValues(shares, 4 * dimension, GRID, tuple(map(str, shares)))
+    _, prepared = prepare(statistic, epsilon=epsilon, mechanism="smooth")
+    chosen = {law.name: law.point(Loss(epsilon), dimension=dimension) for law in (dt.PowerLaw(), dt.BluntPowerLaw())}
+    least = min(chosen.values(), key=lambda point: point.error_factor)
+    assert prepared.noise_name == str(least.law)

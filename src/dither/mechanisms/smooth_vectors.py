@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
@@ -19,6 +20,7 @@ from dither.mechanisms.smooth import (
     typical_half_width,
 )
 from dither.mechanisms.worst_case import headroom
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import PowerLaw
@@ -35,25 +37,38 @@ def prepare_vector(
 ) -> SmoothVectorNoise[Data]:
     """Smooth noise for a statistic with a ladder in a norm, from public facts.
 
-    Guarantee  eps-DP (power law, Cauchy, Student) or (eps, delta)-DP (Laplace, Gaussian).
+    Guarantee  eps-DP (power laws, Cauchy, Student) or (eps, delta)-DP (Laplace, Gaussian).
     Theorem    NRS11 Lemma 2.6 in R^d, replaced by the exact conditions of docs/proofs/admissible.md for independent
                coordinates; docs/proofs/custom.md, section 6.
-    Constants  The law's own for d dimensions; with a delta the power law or the Gaussian law, whichever is smaller.
+    Constants  The law's own for d dimensions.  Of the two power laws the one with the smaller error factor; with a
+               delta that one or the Gaussian law, whichever is smaller.
     """
     interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
     beta = None if mechanism.beta is None else exact(mechanism.beta, "beta")
-    laws: list[Law] = [ask.noise] if ask.noise is not None else [PowerLaw()]
-    if ask.noise is None and not loss.is_pure:
-        laws.append(Gaussian())
     length = len(statistic.answers)
     part = (
         INTERVAL_BETA if interval_loss is not None and beta is None and mechanism.constants == "exact" else Fraction(1)
     )
-    points = [_point(law, loss, beta, part, length, mechanism.constants) for law in laws]
+
+    def point_of(law: Law) -> AdmissiblePoint:
+        return _point(law, loss, beta, part, length, mechanism.constants)
+
+    if ask.noise is not None:
+        points = [point_of(ask.noise)]
+    else:
+        points = [_heavy_point(point_of, mechanism.constants)]
+        if not loss.is_pure:
+            points.append(point_of(Gaussian()))
     point = min(points, key=lambda item: item.law.typical / float(item.alpha) * float(stretch(item.law, statistic)))
     check_smoothness(point, ask.loss)
     spent = Loss(ask.loss.epsilon, 0.0 if point.law.pure else ask.loss.delta)
     return SmoothVectorNoise(statistic, spent, point, interval_loss, ask.confidence)
+
+
+def _heavy_point(point_of: Callable[[Law], AdmissiblePoint], constants: Constants) -> AdmissiblePoint:
+    """Of the two power laws, the point with the smaller error factor; the paper's constants are those of one."""
+    laws: tuple[Law, ...] = (PowerLaw(),) if constants == "paper" else (PowerLaw(), BluntPowerLaw())
+    return min(map(point_of, laws), key=lambda point: (point.error_factor, point.law.typical / float(point.alpha)))
 
 
 @functools.lru_cache(maxsize=256)

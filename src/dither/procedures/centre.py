@@ -20,6 +20,7 @@ from dither.errors import InvalidArgument
 from dither.kernels.elementary import exp
 from dither.mechanisms.smooth import interval_and_answer, private_half_width
 from dither.mechanisms.worst_case import headroom
+from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.exact import rounded_draw
 from dither.noise.gaussian import Gaussian
 from dither.noise.heavy_tails import PowerLaw
@@ -140,7 +141,7 @@ def chosen_point(
     ``spread`` is s/m.  Beyond the majority there are about m / 2s terms in S; the last of them, the diameter, should
     weigh no more than e^-12.  More smoothness than that takes is not asked for: less of it makes alpha larger.
     """
-    laws = [noise] if noise is not None else [PowerLaw(), *([] if loss.is_pure else [Gaussian()])]
+    laws = [noise] if noise is not None else [PowerLaw(), BluntPowerLaw(), *([] if loss.is_pure else [Gaussian()])]
     choices = []
     for law in laws:
         usable = Loss(loss.epsilon) if law.pure else loss
