@@ -16,6 +16,7 @@ import pytest
 import dither as dt
 from dither.privacy import Loss, Neighbours
 from dither.procedures.floating import FloatingGrid
+from dither.queries import vectors
 from dither.queries.plan import Options
 from dither.session.plan import plan
 from dither.sources.column import Column, read_column
@@ -111,6 +112,20 @@ def test_missing_values_are_left_out_where_nothing_is_said(name, tmp_path):
         assert release.value == pytest.approx(5, abs=1)
         assert release.missing == "drop"
         assert "; missing values are left out; values outside -100 to 100 are clamped" in str(release)
+
+
+@pytest.mark.parametrize("nulls", ["drop", "upper", 2.5, None])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_bins_are_the_same_whatever_is_read_at_once(nulls, dtype, monkeypatch):
+    """Records in blocks of three: missing ones at ends of blocks, infinite ones, ones on edges."""
+    numbers = [np.nan, 0.0, 1.0, np.inf, np.nan, 3.0, 2.5, -np.inf, np.nan, np.nan, np.nan, np.nan, 2.0, -5.0, 9.0]
+    query = dt.Histogram(edges=[0, 1, 2, 3], nulls=nulls)
+    column = np.array(numbers, dtype)
+    missing = {"drop": None, "upper": 3.0, 2.5: 2.5, None: 0.0}[nulls]
+    kept = [missing if math.isnan(number) else number for number in numbers]
+    expected = [min(max(math.floor(min(max(number, -1), 4)), 0), 2) for number in kept if number is not None]
+    monkeypatch.setattr(vectors, "AT_ONCE", 3)
+    assert query.read(column, query.shape(column)).values.tolist() == expected
 
 
 def test_histograms_and_counting_queries_leave_out_what_is_missing(tmp_path):

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
@@ -73,6 +74,9 @@ from dither.typing import (
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
     from dither.sources.windows import BinnedRecords
+
+AT_ONCE = 1 << 18
+"""How many records are placed in their bins at once."""
 
 
 @query(
@@ -227,12 +231,20 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             values, others = entries_listed(data), len(self.bin_labels) - 1
             result = np.fromiter((_place(place, value, others) for value in values), dtype=np.int64, count=len(values))
             return Column(result, self._bins)
-        edges = np.array(self._edges)
-        present = floats_of(as_array(data))
-        known = ~np.isnan(present)
-        present = present[known] if self.drops_nulls else np.where(known, present, self._missing())
-        inside = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
-        return Column(inside.astype(np.int64), self._bins)
+        return Column(self._placed(as_array(data)), self._bins)
+
+    def _placed(self, column: NDArray[np.generic]) -> NDArray[np.int64]:
+        """The bin of every record; block by block, because all at once takes several times the memory."""
+        edges, missing = np.array(self._edges), self._missing()
+        result, filled = np.empty(len(column), np.int64), 0
+        for start in range(0, len(column), AT_ONCE):
+            block = floats_of(column[start : start + AT_ONCE])
+            known = ~np.isnan(block)
+            block = block[known] if self.drops_nulls else np.where(known, block, missing)
+            places = np.searchsorted(edges, block, side="right") - 1
+            np.clip(places, 0, len(edges) - 2, out=result[filled : filled + len(places)])
+            filled += len(places)
+        return result[:filled]
 
     def _missing(self) -> float:
         if self.nulls is None or self.nulls == "lower" or (self.drops_nulls and self.edges is not None):

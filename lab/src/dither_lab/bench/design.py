@@ -15,6 +15,8 @@ Score = Callable[[Any, Dataset], float | tuple[float, ...]]
 CHANGE_ONE = "change one record"
 CHANGE_EDGE = "add or remove one edge"
 OURS = "dither"
+ORACLE = "Laplace noise of the local sensitivity (not private)"
+"""Half of the local sensitivity is missed on the data or on a neighbour of them, whatever is done (V17 Prop. 3.1)."""
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ def _comparison(
         data=Data(f"pay {rows}", partial(pay_array, rows)),
         ours=Way(OURS, task, "private, with an interval"),
         others=(Way(OURS, plain, NUMPY, note=PLAIN[plain]),),
+        measures=("time",) if series else ("time", "memory"),
         guarantee="epsilon 1 (the peer has none)",
         neighbours=CHANGE_ONE,
         effort=effort,

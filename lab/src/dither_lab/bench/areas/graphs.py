@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
 from dither_lab.bench.anchors.polyplace import NO_POLYPLACE, POLYPLACE
-from dither_lab.bench.design import CHANGE_EDGE, OURS, Area, Asked, Comparison, Data, Dataset, MeasuringEffort, Way
+from dither_lab.bench.design import (
+    CHANGE_EDGE,
+    ORACLE,
+    OURS,
+    Area,
+    Asked,
+    Comparison,
+    Data,
+    Dataset,
+    MeasuringEffort,
+    Way,
+)
 from dither_lab.bench.sources import real_file, stand_in
 
 DELTA = 1e-6
@@ -32,7 +43,7 @@ OTHERS = {
     "ladder mechanism (Zhang et al. 2015)": "ladder",
     "NRS11 Laplace, paper's constants": "paper",
     POLYPLACE: "polyplace",
-    "Laplace noise of the local sensitivity (not private)": "oracle",
+    ORACLE: "oracle",
 }
 """PolyPlace has the same smooth bound as our blunt power law."""
 LADDER = "exact triangle ladder at beta 1/20 of"
@@ -100,6 +111,33 @@ def _errors(quick: bool) -> list[Comparison]:
         )
         for name in (COMPARED[:2] if quick else COMPARED)
         for epsilon in ((1.0,) if quick else (0.1, 0.5, 1.0))
+    ]
+
+
+def _half_widths(quick: bool) -> list[Comparison]:
+    """The intervals that a count of triangles comes with."""
+
+    def way(label: str, mechanism: str, epsilon: float) -> Way:
+        return Way(OURS, "triangle_half_width", label, {"mechanism": mechanism, "epsilon": epsilon})
+
+    return [
+        Comparison(
+            name=f"triangle interval/{name}/epsilon={epsilon:g}",
+            what=f"triangles of {name} with an interval",
+            data=replace(_real(name), count=10),
+            ours=way("smooth, blunt power law", "smooth", epsilon),
+            others=(way("smoothed ladder (ours)", "smoothed_ladder", epsilon), way(ORACLE, "oracle", epsilon)),
+            measures=("error",),
+            guarantee=f"epsilon {epsilon:g}",
+            neighbours=CHANGE_EDGE,
+            score=lambda answer, data: float(answer),
+            quantity="half-width of the 95% interval",
+            unit="triangles",
+            centre="median",
+            effort=MeasuringEffort(10, 1, 0.0),
+        )
+        for name in (COMPARED[:2] if quick else COMPARED)
+        for epsilon in ((1.0,) if quick else (0.1, 1.0))
     ]
 
 
@@ -395,6 +433,7 @@ def comparisons(quick: bool) -> list[Comparison]:
     """Noise, node privacy, times of triangle ladders, spanning trees, whole answers about a large graph."""
     return [
         *_errors(quick),
+        *_half_widths(quick),
         *_smoothed(quick),
         *_subgraphs(quick),
         *_people(quick),

@@ -113,6 +113,13 @@ def slope_error(answer: Sequence[float], data: Dataset) -> float:
     return float(np.abs(slopes - slopes_of(len(slopes))).mean())
 
 
+def _measured(function: str, n: int) -> tuple[str, ...]:
+    """Errors of all; the time of k-means, and the memory that 100,000 points take."""
+    if function != "kmeans":
+        return ("error",)
+    return ("error", "time", "memory") if n == 100_000 else ("error", "time")
+
+
 def _clusters(quick: bool) -> list[Comparison]:
     results = []
     for n in (10_000,) if quick else (1_000, 10_000, 100_000, 1_000_000):
@@ -136,7 +143,7 @@ def _clusters(quick: bool) -> list[Comparison]:
                     data=Data(f"blobs {n}", partial(blobs, n), count),
                     ours=Way(OURS, "kmeans", function, {**options, "function": function}),
                     others=tuple(others),
-                    measures=("error", "time") if function == "kmeans" else ("error",),
+                    measures=_measured(function, n),
                     guarantee=GUARANTEE,
                     neighbours=CHANGE_ONE,
                     score=centre_distance,
@@ -296,7 +303,7 @@ def _regressions(quick: bool) -> list[Comparison]:
                 data=Data(f"line {title}", partial(line, features, outliers, 10_000), count),
                 ours=Way(OURS, "regression", "regression, auto", options),
                 others=tuple(others),
-                measures=("error", "time") if title == TIMED else ("error",),
+                measures=("error", "time", "memory") if title == TIMED else ("error",),
                 guarantee=GUARANTEE,
                 neighbours=CHANGE_ONE,
                 score=slope_error,

@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from dither_lab.bench.design import OURS, Area, Asked, Comparison, Data, DataMissing, MeasuringEffort, Way
+from dither_lab.bench.design import ORACLE, OURS, Area, Asked, Comparison, Data, DataMissing, MeasuringEffort, Way
 from dither_lab.bench.peers import Peer, clean_environment, default_home, ensure, last_line
 
 GENERATOR = Peer("tpchgen", "tpchgen-cli", "sysconfig", "generates tables")
@@ -56,6 +56,13 @@ STATEMENTS = {
     ),
 }
 """Shaped like those of the benchmark, with groups that anybody may know."""
+CUSTOMER_OF = {
+    name: statement
+    if "orders" in statement
+    else statement.replace("FROM lineitem", "FROM lineitem JOIN orders ON l_orderkey = o_orderkey")
+    for name, statement in STATEMENTS.items()
+}
+"""The same, with the customer of every row at hand."""
 KEYS = {"Q1": 2, "Q3": 1, "Q5": 1, "Q6": 0, "Q12": 2}
 """How many of their columns are keys of groups."""
 TABLES = ("customer", "orders", "lineitem", "nation", "region")
@@ -92,7 +99,7 @@ def _generate(scale: str, folder: Path) -> None:
             raise DataMissing(f"the generator of TPC-H: {last_line(done.stderr)}")
 
 
-def _plain(name: str, folder: Path) -> dict[str, list[str] | list[int] | list[list[float]]]:
+def _plain(name: str, folder: Path) -> dict[str, list[str] | list[int] | list[float] | list[list[float]]]:
     import duckdb  # noqa: PLC0415  (only where data are made)
 
     keys, statement = KEYS[name], STATEMENTS[name]
@@ -100,13 +107,25 @@ def _plain(name: str, folder: Path) -> dict[str, list[str] | list[int] | list[li
         for table in TABLES:
             connection.read_parquet(str(folder / f"{table}.parquet")).create_view(table)
         rows = connection.sql(statement).fetchall()
+        largest = connection.sql(_largest_share(name)).fetchall()
         counted = connection.sql(statement.replace("SELECT ", "SELECT count(*) AS n, ", 1)).fetchall()
     sizes = {tuple(row[1 : 1 + keys]): row[0] for row in counted}
     return {
         "groups": ["|".join(map(str, row[:keys])) for row in rows],
         "rows": [sizes[tuple(row[:keys])] for row in rows],
         "truth": [[float(number) for number in row[keys:]] for row in rows],
+        "largest": [float(number) for number in largest[0]],
     }
+
+
+def _largest_share(name: str) -> str:
+    """How much the cells of each column change together, at the most, when one customer's rows are taken out."""
+    keys, statement = KEYS[name], CUSTOMER_OF[name].replace("SELECT ", "SELECT o_custkey, ", 1)
+    statement = f"{statement}, o_custkey" if keys else f"{statement} GROUP BY o_custkey"
+    columns = [part.split(",")[0].split(" ")[0] for part in STATEMENTS[name].split(" FROM ")[0].split(" AS ")[1:]]
+    summed = ", ".join(f"sum(abs({column})) AS {column}" for column in columns)
+    largest = ", ".join(f"max({column})" for column in columns)
+    return f"SELECT {largest} FROM (SELECT {summed} FROM ({statement}) GROUP BY o_custkey)"  # noqa: S608
 
 
 def largest_error(
@@ -136,6 +155,17 @@ def median_error(answer: list[float], data: Mapping[str, np.ndarray], *, name: s
     truth = np.asarray(data[f"{name} truth"])
     errors = np.abs(np.asarray(answer).reshape(truth.shape) - truth) / np.abs(truth)
     return 100.0 * float(np.median(errors[:, columns]))
+
+
+def median_width(answer: list[float], data: Mapping[str, np.ndarray], *, name: str) -> float:
+    """The median over all cells of the half-width over the true answer, in percent."""
+    truth = np.asarray(data[f"{name} truth"])
+    return 100.0 * float(np.median(np.asarray(answer).reshape(truth.shape) / np.abs(truth)))
+
+
+def _oracle(task: str, options: Mapping[str, object]) -> Way:
+    """Whoever knows what the largest customer contributes: each column has its part of epsilon, groups share it."""
+    return Way(OURS, task, ORACLE, options, note="customers taken out; epsilon in equal parts for the columns")
 
 
 def _archived(scale: str) -> list[Comparison]:
@@ -216,6 +246,7 @@ def _statements(scale: str) -> list[Comparison]:
                     name=f"{name}/{title}",
                     what=f"largest relative error of a cell, {title}: {both.what}",
                     measures=("error",),
+                    others=(_oracle("oracle", options),),
                     score=partial(largest_error, name=name, above=above, below=below),
                     quantity="relative error",
                     # The cell next to its limit has the most draws.
@@ -223,6 +254,19 @@ def _statements(scale: str) -> list[Comparison]:
                     asked=() if limit is None else (Asked("error", limit, of="ours"),),
                 )
             )
+        listed.append(
+            replace(
+                both,
+                name=f"{name}/half-width",
+                what=f"half-width of the 95% interval of the median cell: {both.what}",
+                ours=replace(ours, task="half_widths"),
+                others=(_oracle("oracle_half_widths", options),),
+                measures=("error",),
+                score=partial(median_width, name=name),
+                quantity="half-width over the answer",
+                effort=MeasuringEffort(10, 1, 0.0),
+            )
+        )
         for title, opens in OPENING.items():
             timed = {**options, "opens": opens}
             listed.append(
@@ -230,6 +274,7 @@ def _statements(scale: str) -> list[Comparison]:
                     both,
                     name=f"{name} time/{title}",
                     what=f"{both.what}, {title}",
+                    measures=("time",) if opens else ("time", "memory"),
                     data=replace(data, count=1),
                     ours=replace(ours, options=timed),
                     others=(Way("DuckDB", "statement", options=timed, note="exact, not private"),),

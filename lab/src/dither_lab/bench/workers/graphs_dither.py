@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import dither as dt
 from dither.kernels.cuts import edge_connectivity
 from dither.kernels.limited_triangles import limited_triangles, triangle_shares
+from dither.mechanism_names import MechanismName
 from dither.mechanisms.choice import MECHANISMS, prepare
 from dither.mechanisms.drawn_limit import DrawnLimitNoise
 from dither.mechanisms.error import ErrorLaw, Mixture
@@ -89,6 +90,28 @@ def error(options: dict[str, Any], data: dict[str, Any]) -> Callable[[], float]:
         gamma = float(point.beta)
         return lambda: PolyPlace.for_bound(float(rungs.smooth(point.beta)), gamma=gamma, epsilon=epsilon).quantile(0.5)
     return lambda: float(rungs.smooth(point.beta) / point.alpha) * float(point.law.quantile(0.5))
+
+
+class TriangleIntervalOptions(TypedDict):
+    """Of a count of triangles with an interval; "oracle" is Laplace noise of the local sensitivity."""
+
+    mechanism: MechanismName | Literal["oracle"]
+    epsilon: float
+
+
+def triangle_half_width(options: TriangleIntervalOptions, data: StoredGraph) -> Callable[[], float]:
+    """Half of the width of the 95% interval that a count of triangles comes with."""
+    graph = dt.Graph(data["edges"], n=int(data["n"]), strict=True)
+    mechanism, epsilon = options["mechanism"], options["epsilon"]
+    if mechanism == "oracle":
+        rungs = dt.Triangles().resolve(graph.shape).ladder(graph)
+        return lambda: math.log(20.0) * float(rungs[0]) / epsilon
+
+    def width() -> float:
+        low, high = dt.triangles(graph, epsilon=epsilon, mechanism=mechanism, confidence=0.95).interval or (0.0, 0.0)
+        return float(high - low) / 2.0
+
+    return width
 
 
 class TriangleOptions(TypedDict):

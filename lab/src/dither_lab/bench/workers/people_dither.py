@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypeAlias, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dither as dt
 
@@ -19,6 +20,8 @@ class PrivateStatementOptions(TypedDict):
     opens: NotRequired[bool]
 
 
+Tables: TypeAlias = dict[str, str | np.ndarray]
+"""Where the tables are, and what plain statements say about them."""
 NATIONS = [
     *("ALGERIA", "ARGENTINA", "BRAZIL", "CANADA", "CHINA", "EGYPT", "ETHIOPIA", "FRANCE", "GERMANY", "INDIA"),
     *("INDONESIA", "IRAN", "IRAQ", "JAPAN", "JORDAN", "KENYA", "MOROCCO", "MOZAMBIQUE", "PERU", "ROMANIA", "RUSSIA"),
@@ -81,14 +84,50 @@ class ArchivedOptions(TypedDict):
     percent: float
 
 
-def archived(options: ArchivedOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float]]:
+def archived(options: ArchivedOptions, data: Tables) -> Callable[[], list[float]]:
     """Cells that are off by what was published."""
     truth = np.asarray(data[f"{options['name']} truth"], dtype=float).ravel()
     return lambda: [float(cell) for cell in truth * (1.0 + options["percent"] / 100.0)]
 
 
-def statement(options: PrivateStatementOptions, data: dict[str, str | np.ndarray]) -> Callable[[], list[float] | None]:
+def oracle(options: PrivateStatementOptions, data: Tables) -> Callable[[], list[float]]:
+    """Cells with Laplace noise of what the largest customer contributes to their column, which is not private."""
+    truth = np.asarray(data[f"{options['name']} truth"], dtype=float)
+    scales, rng = _oracle_scales(options, data), np.random.default_rng()
+    return lambda: [float(cell) for cell in (truth + rng.laplace(0.0, scales, truth.shape)).ravel()]
+
+
+def oracle_half_widths(options: PrivateStatementOptions, data: Tables) -> Callable[[], list[float]]:
+    """Half of the widths of its 95% intervals, which it knows."""
+    truth = np.asarray(data[f"{options['name']} truth"], dtype=float)
+    widths = np.broadcast_to(_oracle_scales(options, data) * np.log(20.0), truth.shape)
+    return lambda: [float(width) for width in widths.ravel()]
+
+
+def _oracle_scales(options: PrivateStatementOptions, data: Tables) -> NDArray[np.float64]:
+    largest = np.atleast_1d(np.asarray(data[f"{options['name']} largest"], dtype=float))
+    return largest * len(largest) / options["epsilon"]
+
+
+def half_widths(options: PrivateStatementOptions, data: Tables) -> Callable[[], list[float] | None]:
+    """Half of the widths of the 95% intervals of all cells of the groups that are there."""
+    return _cells(options, data, _half_width)
+
+
+def _half_width(release: dt.Release) -> float:
+    low, high = release.interval or (0.0, 0.0)
+    return float(high - low) / 2.0
+
+
+def statement(options: PrivateStatementOptions, data: Tables) -> Callable[[], list[float] | None]:
     """All cells of the groups that are there, group by group; None if one of them is refused."""
+    return _cells(options, data, lambda release: float(release.value))
+
+
+def _cells(
+    options: PrivateStatementOptions, data: Tables, number: Callable[[dt.Release], float]
+) -> Callable[[], list[float] | None]:
+    """A number of every cell of the groups that are there, group by group; None if one of them is refused."""
     groups, budget = np.atleast_1d(data[f"{options['name']} groups"]), dt.Budget(1e6)
 
     def opened() -> dt.Session:
@@ -107,7 +146,7 @@ def statement(options: PrivateStatementOptions, data: dict[str, str | np.ndarray
             if own is not None and release.refused:
                 return None
             if own is not None:
-                own.append(float(release.value))
+                own.append(number(release))
         return [number for own in cells.values() for number in own]
 
     return work
