@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,8 @@ MATRIX = """## Statistics and mechanisms
 |---|---|
 | ● | proof, enumeration of all pairs of neighbours, comparison of the law with the laboratory's, attack on answers |
 | ◐ | words stand in for a part of it: see below |
-| · | the mechanism does not serve the statistic: it needs a structure that the statistic does not offer |
+| · | the statistic does not offer the structure that the mechanism needs |
+| – | it does, and a public rule of the mechanism leaves it out: see below |
 
 *Filtered* statistics are those behind a filter (records come, go or change), *grouped* ones those of groups (records
 come and go), *of people* those where somebody owns several rows; *vertices are people* stands for graphs whose
@@ -50,7 +51,8 @@ SOURCES = """## Sources
 Every source is read with odd records (missing, NaN, infinite, huge, denormal, at and beyond the bounds, half steps,
 texts that are no numbers), whole and by brackets, with filters, groups and people; the value that a mechanism is
 centred on must be that of plain arithmetic, and one record may move it by no more than the ladder says
-(`tests/contract`). The audit does the same, on the machine of whoever runs it, for the sources in its own row.
+(`tests/contract`). A mechanism sees a source through the value and the structures of its statistic alone, so these hold
+for every cell above. The audit does the same, on the machine of whoever runs it, for the sources in its own row.
 """
 DOORS = """Columns of whole numbers, decimals, dates, truth values and categories are compared with a reading of their
 own in `tests/contract/test_readings.py`. The HTTP server draws nothing: its answers are those of sessions. The audit
@@ -62,16 +64,22 @@ answers are attacked over HTTP; times are looked at in `tests/http`.
 def page(cells: Sequence[Cell], sources: Iterable[tuple[str, Sequence[str]]]) -> str:
     """The whole page."""
     from dither.mechanisms.choice import MECHANISMS
-    from dither_lab.audit.coverage import found_in_all, others
+    from dither_lab.audit.coverage import RULES, found_in_all, left_out, others
 
+    ruled = left_out()
     words = [cell for cell in cells if cell.explanation]
     parts = [
         HEAD,
         COUNTS.format(cells=len(cells), words=len(words), mutants=found_in_all()),
         MATRIX,
-        *_matrix(cells, list(MECHANISMS)),
+        *_matrix(cells, list(MECHANISMS), ruled),
         "### Where words stand in\n",
         *_table(("statistic", "mechanism", "why"), ((c.subject, f"`{c.mechanism}`", c.explanation) for c in words)),
+        "### What rules leave out\n",
+        *_table(
+            ("mechanism", "statistics", "why"),
+            ((f"`{name}`", str(len(ruled[name])), RULES[name]) for name in MECHANISMS if name in ruled),
+        ),
         "## Mechanisms\n",
         *_table(
             ("mechanism", "what it needs", "statistics", "enumerations", "comparisons of laws", "attacks", "mutants"),
@@ -92,20 +100,20 @@ def page(cells: Sequence[Cell], sources: Iterable[tuple[str, Sequence[str]]]) ->
     return "\n".join(parts)
 
 
-def _matrix(cells: Sequence[Cell], mechanisms: Sequence[str]) -> list[str]:
+def _matrix(cells: Sequence[Cell], mechanisms: Sequence[str], ruled: Mapping[str, Sequence[str]]) -> list[str]:
     rows = []
     for subject in dict.fromkeys(cell.subject for cell in cells):
         served = {cell.mechanism: cell for cell in cells if cell.subject == subject}
         proofs = dict.fromkeys(proof for cell in served.values() for proof in cell.proofs[:1])
         links = ", ".join(f"[{proof.replace('_', ' ')}](proofs/{proof}.md)" for proof in proofs)
-        marks = (_mark(served.get(name)) for name in mechanisms)
+        marks = (_mark(served.get(name), ruled=subject in ruled.get(name, ())) for name in mechanisms)
         rows.append((subject, links, *marks))
     return _table(("statistic", "proof", *(f"`{name}`" for name in mechanisms)), rows)
 
 
-def _mark(cell: Cell | None) -> str:
+def _mark(cell: Cell | None, *, ruled: bool) -> str:
     if cell is None:
-        return "·"
+        return "–" if ruled else "·"
     return "◐" if cell.explanation else "●"
 
 

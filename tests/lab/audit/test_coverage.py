@@ -21,6 +21,11 @@ def test_no_cell_is_empty():
     assert sum(bool(cell.explanation) for cell in all_cells()) <= len(all_cells()) / 20
 
 
+def test_what_rules_leave_out_is_explained():
+    """A mechanism that leaves out statistics with what it needs has a reason on the page, and no reason is idle."""
+    assert set(coverage.left_out()) == set(coverage.RULES)
+
+
 def test_every_mechanism_is_enumerated_somewhere_and_broken_on_purpose():
     """None rests on attacks or on words alone, and for each there is a mistake that is found."""
     assert not coverage.unused()

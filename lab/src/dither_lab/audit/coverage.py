@@ -25,6 +25,15 @@ UNWRITTEN = (
 """Why a cell has no enumeration and no comparison of laws."""
 TOO_FEW = "a test refuses on all data of so few records: there is nothing to tell apart"
 """Why a mechanism that serves a statistic is not audited on it."""
+_CONSTANT = "one record may move the answer by the global sensitivity on all data, so no data could pass the test"
+RULES = {
+    "staircase": "it is no single number, or one record moves it less on some data, where noise can be fitted",
+    "propose_test": _CONSTANT,
+    "stable": _CONSTANT,
+    "permute_and_flip": "far reachable values take long to find, and every point would be tried",
+    "middle_score": "an extreme, or a rank by its number, has no middle",
+}
+"""Why a mechanism leaves out statistics that offer what it needs."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,18 @@ def _cell(audited: AuditedQuery, mechanism: str) -> Cell:
         attacked=sum(check.method == "black-box" for check in checks),
         mutants=mutants_of(mechanism),
     )
+
+
+def left_out() -> dict[str, list[str]]:
+    """The statistics that offer what a mechanism needs and that a public rule of the mechanism leaves out."""
+    found: dict[str, list[str]] = {}
+    for audited in audited_queries():
+        statistic = audited.universe(True).statistic
+        served = applicable(statistic)
+        for name, mechanism in MECHANISMS.items():
+            if isinstance(statistic, mechanism.needs) and name not in served:
+                found.setdefault(name, []).append(audited.name)
+    return found
 
 
 def others() -> dict[str, Counter[str]]:

@@ -21,7 +21,7 @@ def draw(report: AuditReport, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with_bounds = [check for check in report.ran if check.result.claimed and check.result.lower is not None]
+    with_bounds = [check for check in report.ran if _has_point(check, mutants=report.mutants)]
     subjects = list(dict.fromkeys(column.check.subject for column in with_bounds))[::-1]
     place = {subject: row for row, subject in enumerate(subjects)}
     figure = Figure(figsize=(9.5, max(3.0, 0.24 * len(subjects) + 1.9)), layout="constrained")
@@ -42,7 +42,7 @@ def draw(report: AuditReport, path: Path) -> None:
     axes.set_ylim(-0.7, len(subjects) + 0.4)
     axes.set_xlim(-0.03, max([1.12, *(min(_share(column), _MOST) + 0.05 for column in with_bounds)]))
     beyond = f"; {_MOST:g} stands for all above" if any(_share(column) > _MOST for column in with_bounds) else ""
-    axes.set_xlabel(f"epsilon that was shown, as a share of the epsilon that is claimed{beyond}")
+    axes.set_xlabel(f"epsilon that was proved, as a share of the epsilon that is claimed{beyond}", fontsize=8)
     axes.grid(axis="x", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
@@ -51,6 +51,13 @@ def draw(report: AuditReport, path: Path) -> None:
     figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     axes.set_title(headline(report), loc="left", fontsize=10, fontweight="bold")
     figure.savefig(path, dpi=140)
+
+
+def _has_point(item: Ran, *, mutants: bool) -> bool:
+    """Whether a claim of epsilon was tested; a mutant that is found by something else has no place on that axis."""
+    if not item.result.claimed or item.result.lower is None:
+        return False
+    return not mutants or item.result.holds or _share(item) > 1.0
 
 
 def _share(item: Ran) -> float:
