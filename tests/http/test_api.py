@@ -342,6 +342,20 @@ def test_register_and_retire(server):
     assert server.call("POST", "/v1/datasets/more/releases", median(0.5), token="alice")[0] == 200
 
 
+def test_a_source_that_has_grown_says_what_may_be_wrong(server):
+    """The number of rows is declared, so it may be named; where the file is may not."""
+    grown = server.home / "data" / "grown.csv"
+    grown.write_text("pay,job\n" + "5,nurse\n" * 200)
+    text = PAYROLL.format(epsilon=2).replace("pay.csv", "grown.csv")
+    assert server.call("POST", "/v1/datasets", {"name": "grown", "schema": text})[0] == 201
+    grown.write_text("pay,job\n" + "5,nurse\n" * 300)
+    status, payload, _ = server.call("POST", "/v1/datasets/grown/releases", median(0.5), token="alice")
+    assert (status, payload["code"]) == (503, "source-failed"), payload
+    assert "or does not have the 200 rows that its schema declares (for its owner: dither check)" in payload["detail"]
+    assert "what was charged stays charged" in payload["detail"]
+    assert "grown.csv" not in payload["detail"]
+
+
 def test_a_source_that_is_gone_costs_nothing(server):
     """Refused before the charge, and answered when it is back."""
     (server.home / "data" / "gone.csv").write_text("pay,job\n" + "5,nurse\n" * 200)

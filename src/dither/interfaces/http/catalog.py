@@ -89,8 +89,16 @@ class Dataset:
             raise self._without_source(error) from None
 
     def _without_source(self, error: SourceFailed) -> SourceFailed:
-        """What failed and whether it was charged, without the name of a file or table: that is the owner's."""
-        return SourceFailed(f"the source of {self.name!r} could not be read; {str(error).rpartition('; ')[2]}")
+        """Whether it was charged, without the name of a file or table: that is the owner's.
+
+        The text is the same whatever failed: all that may have is in it.
+        """
+        rows = None if isinstance(self.schema, GraphSchema) else self.schema.rows
+        other = ""
+        if isinstance(rows, int):
+            other = f", or does not have the {rows:,} rows that its schema declares (for its owner: dither check)"
+        charged = str(error).rpartition("; ")[2]
+        return SourceFailed(f"the source of {self.name!r} could not be read{other}; {charged}")
 
     def close(self) -> None:
         """End the worker, once it has finished what is under way."""
