@@ -154,7 +154,10 @@ class Catalog:
             )
         file = self._file(name)
         if file.exists() and file.read_text(encoding="utf-8") != text:
-            raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
+            raise Contradiction(
+                f"dataset {name!r} is registered with another schema: to correct that one, such as its rows, edit "
+                f"HOME/datasets/{name}.toml on the server; nothing was changed"
+            )
         built = self._build(name, text, "schema")
         if built.schema.budget is None:
             raise InvalidArgument("budget", None, "is missing: declare a section [budget] with epsilon")
