@@ -343,7 +343,12 @@ def admissible(
     if not isinstance(dimension, int) or dimension < 1:
         raise InvalidArgument("dimension", dimension, "must be a whole number of at least 1")
     smoothness = None if beta is None else exact(beta, "beta")
-    return law.point(Loss.asked(epsilon, delta), beta=smoothness, dimension=dimension, constants=constants)
+    loss = Loss.asked(epsilon, delta)
+    try:
+        return law.point(loss, beta=smoothness, dimension=dimension, constants=constants)
+    except (OverflowError, ZeroDivisionError):  # of public numbers alone
+        wanted = f"is too large for the numbers of {noise!r}: pass a smaller one, or noise='gaussian' with a delta"
+        raise InvalidArgument("epsilon", epsilon, wanted) from None
 
 
 def unfit_pairs(

@@ -333,6 +333,10 @@ class Release(Generic[V_co, B_co]):
         ends: Released = self.interval or (None,) * len(self.value)
         return list(zip(labels, self.value, ends, strict=True))
 
+    def to_frame(self) -> DataFrame:
+        """A pandas frame with one row for each value, as that of several releases."""
+        return Releases([self], self.loss).to_frame()
+
     def _repr_html_(self) -> str:
         note = f"privacy loss {self.loss}; {self.mechanism}{_interval_level([self])}{self._notes()}"
         if self.value is not None:

@@ -113,6 +113,7 @@ def test_frames_of_groups_can_be_wide_and_use_the_names_that_were_given(session)
     ]
     assert frame["job"].tolist() == ["clerk", "nurse"]
     assert len(answers.to_frame()) == 4
+    assert answers[0].to_frame().to_dict("records") == answers.to_frame().iloc[:1].to_dict("records")
     assert dt.Release.from_dict(answers[0].to_dict()).alias == "middle"
 
 

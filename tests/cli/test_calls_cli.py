@@ -199,6 +199,7 @@ def test_categories_of_a_file_are_texts(tmp_path):
         (["people.toml", "triangles()"], "it is asked of a graph"),
         (["people.toml", "kmeans(a)"], "write kmeans(column, ..., k => 3)"),
         (["people.toml", "kmeans(a, k => 2)", "--by", "job"], "kmeans is asked of the whole table"),
+        (["people.csv", "median(a)", "--bounds", "0", "10", "--by", "job"], "such as --column 'job=category:a:b'"),
         (["friends.toml", "median(source)"], "a graph has no columns"),
         (["friends.toml", "trangles()"], "did you mean triangles()"),
         (["friends.toml", "triangles()", "--where", "source = 1"], "a graph is asked as a whole"),

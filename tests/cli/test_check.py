@@ -66,3 +66,15 @@ def test_lines_that_end_inside_quotes_are_counted(tmp_path):
     assert json.loads(CliRunner().invoke(main, ["check", str(file), "--json"]).output)["lines_cut"] == 3
     file.write_text('note,pay\n"a, b",1\n')
     assert "quotes" not in CliRunner().invoke(main, ["check", str(file)]).output
+
+
+def test_rows_of_people_are_those_that_are_used(tmp_path):
+    """Fewer than the file has: the owner must not take them for the number of rows to declare."""
+    (tmp_path / "visits.csv").write_text("who,pay\n" + "a,1\n" * 5 + "b,2\n")
+    schema = tmp_path / "visits.toml"
+    schema.write_text(
+        'version = 2\n[dataset]\nsource = "visits.csv"\nunit = "who"\nrows = 6\nrows_per_unit = 2\n'
+        '[budget]\nepsilon = 1\n[columns.pay]\ntype = "real"\nbounds = [0, 9]\n'
+    )
+    done = CliRunner().invoke(main, ["check", str(schema)])
+    assert "3 rows are used, at most 2 of each who; exact, not private" in " ".join(done.output.split())

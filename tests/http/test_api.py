@@ -338,8 +338,30 @@ def test_register_and_retire(server):
     assert server.call("DELETE", "/v1/datasets/more")[1]["retired"] is True
     status, payload, _ = server.call("POST", "/v1/datasets/more/releases", median(0.4), token="alice")
     assert (status, payload["code"]) == (410, "retired")
+    status, payload, _ = server.call("POST", "/v1/datasets", {"name": "more", "schema": text})
+    assert (status, payload["warnings"][-1].split(":")[0]) == (201, "this dataset is retired, for good")
     # What was answered stays answered.
     assert server.call("POST", "/v1/datasets/more/releases", median(0.5), token="alice")[0] == 200
+
+
+def test_a_source_that_has_grown_says_what_may_be_wrong(server):
+    """The number of rows is declared, so it may be named; where the file is may not."""
+    grown = server.home / "data" / "grown.csv"
+    grown.write_text("pay,job\n" + "5,nurse\n" * 200)
+    text = PAYROLL.format(epsilon=2).replace("pay.csv", "grown.csv")
+    assert server.call("POST", "/v1/datasets", {"name": "grown", "schema": text})[0] == 201
+    grown.write_text("pay,job\n" + "5,nurse\n" * 300)
+    status, payload, _ = server.call("POST", "/v1/datasets/grown/releases", median(0.5), token="alice")
+    assert (status, payload["code"]) == (503, "source-failed"), payload
+    assert "or does not have the 200 rows that its schema declares (for its owner: dither check)" in payload["detail"]
+    assert "what was charged stays charged" in payload["detail"]
+    assert "grown.csv" not in payload["detail"]
+    more = text.replace("rows = 200", "rows = 300")
+    status, payload, _ = server.call("POST", "/v1/datasets", {"name": "grown", "schema": more})
+    assert (status, payload["code"]) == (409, "contradiction")
+    assert "edit HOME/datasets/grown.toml on the server; nothing was changed" in payload["detail"]
+    (server.home / "datasets" / "grown.toml").write_text(more)
+    assert server.call("POST", "/v1/datasets/grown/releases", median(0.4), token="alice")[0] == 200
 
 
 def test_a_source_that_is_gone_costs_nothing(server):

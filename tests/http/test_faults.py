@@ -163,6 +163,10 @@ def _serve(*words: object) -> tuple[int, str]:
 
 def test_bad_starts(tmp_path):
     """Port in use, a folder that can't be one, a ledger of a newer version: one clear line, exit code 2."""
+    (tmp_path / "pay.csv").write_text("pay\n1\n")
+    for other in ("pay.csv", "nowhere"):
+        code, output = _serve("--home", tmp_path / "home", "--data", tmp_path / other)
+        assert (code, other in output) == (2, True), output
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -306,3 +306,10 @@ def test_a_smoothness_next_to_nothing_is_refused_in_a_sentence():
     """Its exponent would be beyond all floats; the smooth bound can't be computed for it, which is what is said."""
     with pytest.raises(InvalidArgument, match="smoothness"):
         dt.median(range(1, 202), epsilon=1, bounds=(0, 300), step=1, mechanism=dt.Smooth(beta=1e-310))
+
+
+@pytest.mark.parametrize("noise", ["laplace", "power_law", "cauchy"])
+def test_an_epsilon_beyond_the_numbers_is_refused_by_name(noise):
+    """What floats cannot hold is an error about epsilon, not one of arithmetic."""
+    with pytest.raises(InvalidArgument, match="epsilon is too large for the numbers"):
+        inspect.admissible(noise, epsilon=1_000, delta=1e-6)

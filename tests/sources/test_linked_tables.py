@@ -876,7 +876,8 @@ def test_groups_that_are_released_are_sorted_cut_and_filtered_after_the_release(
             (" ORDER BY kind DESC LIMIT 1", ["b"]),
             (" ORDER BY kind LIMIT 1 OFFSET 1", ["b"]),
             (" HAVING count(*) > 1000000", []),
-            (" HAVING n > -1 AND total >= -1 ORDER BY 1, kind", sorted(values, key=lambda kind: (values[kind], kind))),
+            (" HAVING n > -1 AND total >= -1 ORDER BY 2, kind", sorted(values, key=lambda kind: (values[kind], kind))),
+            (" ORDER BY 1 DESC", sorted(values, reverse=True)),
         ):
             answered = session.sql(text + ending, epsilon=100.0)
             names = [release.group["kind"] for release in answered if release.alias == "n"]

@@ -172,6 +172,7 @@ def test_a_whole_statement():
         ("SELECT median(total_pay) FROM payroll WHERE EXISTS (SELECT 1)", "EXISTS", "a subquery is not supported"),
         ("WITH a AS (SELECT 1) SELECT median(total_pay) FROM a", "WITH", "a common table expression"),
         ("SELECT median(total_pay) FROM payroll ORDER BY 1", "ORDER BY", "ORDER BY is about groups"),
+        ("SELECT job, count(*) FROM payroll GROUP BY job ORDER BY 3", "3", "write a place from 1 to 2, or a name"),
         ("SELECT median(total_pay) FROM payroll WHERE year = 2012 ORDER\n BY 1", "ORDER\n BY", "is about groups"),
         ("SELECT median(total_pay) FROM payroll LIMIT 5", "LIMIT", "LIMIT is about groups"),
         ("SELECT median(total_pay) FROM payroll GROUP BY job LIMIT some", "some", "a whole number behind LIMIT"),

@@ -117,8 +117,8 @@ class Query(ABC, Generic[V_co, B_co, D_contra, F, R]):
     noun: ClassVar[str] = "query"
     """How a release names it; the registry takes the name where there is none."""
     column: str | None
-    dates: ClassVar[Literal["refused", "dates", "days"]] = "refused"
-    """What it makes of a column of dates: nothing, dates, or a number of days."""
+    dates: ClassVar[Literal["refused", "dates", "days", "bins"]] = "refused"
+    """What it makes of a column of dates: nothing, dates, a number of days, or counts between dates."""
     is_about_reading: ClassVar[bool] = False
     """True if it asks how entries read as their column is declared, so that a format matters whatever they are."""
     is_transformed: ClassVar[bool] = False

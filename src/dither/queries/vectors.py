@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -50,7 +50,7 @@ from dither.sources.entries import FAILURES
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Category as CategoryType
-from dither.sources.types import Measured, storable
+from dither.sources.types import Date, Measured, storable
 from dither.statistics.moments import ColumnSums
 from dither.statistics.vectors import BinCounts, CrossProducts, Totals
 from dither.typing import (
@@ -111,6 +111,7 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
     categories: Categories | None = field(default=None, kw_only=True)
     nulls: Nulls | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "histogram"
+    dates = "bins"
     default_drop = True
 
     since_0_1_0 = ("bins", "bounds")
@@ -192,7 +193,11 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         """The names of the bins, in order."""
         if self.categories is not None:
             return (*(str(name) for name in self._listed("categories", 1)), "other")
-        return tuple(f"{low} to {high}" for low, high in pairwise([_short(edge) for edge in self._edges]))
+        return self.labels_between(_short)
+
+    def labels_between(self, written: Callable[[float], str]) -> tuple[str, ...]:
+        """The names of the bins of numbers, from those of their edges."""
+        return tuple(f"{low} to {high}" for low, high in pairwise(map(written, self._edges)))
 
     @property
     def _found(self) -> bool:
@@ -276,6 +281,8 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
             if not all(map(storable, self.names)):
                 raise InvalidArgument("categories", list(self.names)[:9], "must be names without the character NUL")
             return self
+        if self.bins is not None and self.bounds is None and isinstance(declared, Date):
+            return replace(self, bins=None, edges=_whole_cuts(declared.grid, self.bins)).bound(schema)
         if self.bins is not None and isinstance(declared, Measured):
             low, high = (declared.grid.value(end) for end in declared.grid.ends)
             return replace(self, bounds=(low, high)).bound(schema)
@@ -325,6 +332,14 @@ def _place(places: dict[CategoryValue, int], value: CategoryValue, others: int) 
 
 _WHOLE = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
 """Types of whole numbers, and no classes made of them."""
+
+
+def _whole_cuts(grid: Grid, bins: int) -> tuple[int, ...]:
+    """Edges of bins of nearly equal width at points of a grid: a day is in one bin."""
+    low, high = grid.ends
+    if bins > high - low:
+        raise InvalidArgument("bins", bins, f"must be at most {high - low}: there are no more steps within the bounds")
+    return tuple(int(grid.value(low + -((low - high) * place // bins))) for place in range(bins + 1))
 
 
 def _short(edge: float) -> str:

@@ -22,6 +22,7 @@ from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.planning import planned
 from dither.queries.query import Query
 from dither.queries.registry import no_query
+from dither.queries.vectors import Histogram
 from dither.release import SAMPLE, Counted, IntervalName, PersonLimit, Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
 from dither.sources.column import Shape
@@ -187,8 +188,16 @@ class TablePlan(SessionPlan[R_contra]):
 
     @property
     def clamped(self) -> Counted:
-        ends: Counted = self._dates(self.inner.clamped) if self.is_dated else self.inner.clamped
+        ends: Counted = self._dates(self.inner.clamped) if self.reads_dates else self.inner.clamped
         return ends
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        declared = self.declared
+        if not isinstance(declared, Date) or not isinstance(self.query, Histogram) or self.query.edges is None:
+            return self.inner.labels
+        # Records are whole days or seconds: of an edge between two of them the later one is the first of its bin.
+        return self.query.labels_between(lambda edge: str(declared.displayed(math.ceil(edge))))
 
     @property
     def expected_rows(self) -> int | None:
@@ -208,12 +217,17 @@ class TablePlan(SessionPlan[R_contra]):
         return isinstance(self.declared, Date) and self.query.dates == "dates"
 
     @property
+    def reads_dates(self) -> bool:
+        """True if what records are clamped to, and missing ones count as, are dates."""
+        return isinstance(self.declared, Date) and self.query.dates in ("dates", "bins")
+
+    @property
     def costs_nothing(self) -> bool:
         return is_public(self.query, self.schema, self.predicate, self.by)
 
     def _in_unit(self, number: float) -> float | datetime.date:
         declared = self.declared
-        return declared.displayed(round(number)) if isinstance(declared, Date) and self.is_dated else number
+        return declared.displayed(round(number)) if isinstance(declared, Date) and self.reads_dates else number
 
     def in_units(self, result: Result) -> Result:
         if not self.is_dated:

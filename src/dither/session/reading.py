@@ -248,16 +248,16 @@ class TableSource(Source[TablePlan]):
             for name in plan.by
             for item in (release.group[name],)
         }
-        if not plan.is_dated:
-            return dataclasses.replace(release, group=group)
+        release = dataclasses.replace(release, group=group)
+        if not plan.reads_dates:
+            return release
         declared = cast("Date", plan.declared)
-        value, interval, clamped = (
-            _dates(declared, part) for part in (release.value, release.interval, release.clamped)
-        )
         missing = release.missing if release.missing == DROP else _dates(declared, release.missing)
-        return dataclasses.replace(
-            release, group=group, value=value, interval=interval, missing=missing, clamped=clamped
-        )
+        release = dataclasses.replace(release, missing=missing, clamped=_dates(declared, release.clamped))
+        if not plan.is_dated:
+            return release
+        value, interval = (_dates(declared, part) for part in (release.value, release.interval))
+        return dataclasses.replace(release, value=value, interval=interval)
 
     def public(self, plan: TablePlan) -> Release:
         free = PublicCount(plan.label, plan.neighbours)
@@ -346,7 +346,8 @@ def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
 def _dates(declared: Date, payload: Counted) -> Counted:
     if isinstance(payload, tuple):
         return tuple(_dates(declared, item) for item in payload)
-    return None if payload is None else declared.parsed(str(payload))
+    # In ledgers of 0.2.0 the ends of histograms of dates are numbers.
+    return declared.parsed(payload) if isinstance(payload, str) else payload
 
 
 class GraphSource(Source[SessionPlan]):

@@ -172,6 +172,8 @@ class _StatementReader:
         self.items: list[Item] = []
         self.listed: list[tuple[str, Word]] = []
         """Columns of the SELECT list that must be groups."""
+        self.places: list[int | str] = []
+        """What stands at each place of the SELECT list: which item, or the name of a column."""
 
     def statement(self) -> Statement:
         """SELECT items FROM tables [WHERE filter] [GROUP BY columns] [HAVING ...] [ORDER BY ...] [LIMIT n] [;]"""
@@ -281,6 +283,7 @@ class _StatementReader:
             raise self.calls.unexpected("a function of a column is expected here")
         if words.following.type is not TokenType.L_PAREN:
             self.listed.append((self._column(), first))
+            self.places.append(self.listed[-1][0])
             self._alias()
             return
         if first.upper in CLAUSES and first.upper not in ("LEFT", "RIGHT"):
@@ -289,6 +292,7 @@ class _StatementReader:
         query = query_of(call, self.scope, self.given)
         self._no_more(call)
         place = call.name.start, call.end
+        self.places.append(len(self.items))
         self.items.append(Item(query, self._alias(), call.text, *place, columns_of(call, self.scope)))
 
     def _column(self) -> str:
@@ -432,9 +436,10 @@ class _StatementReader:
         aliases = {item.alias.lower() for item in self.items if item.alias is not None}
         if here.type is TokenType.NUMBER:
             place = self._whole_number("ORDER BY")
-            if not 1 <= place <= len(self.items):
-                raise words.problem(here, f"write a place from 1 to {len(self.items)}, or a name")
-            item = place - 1
+            if not 1 <= place <= len(self.places):
+                raise words.problem(here, f"write a place from 1 to {len(self.places)}, or a name")
+            named = self.places[place - 1]
+            item, column = (None, named) if isinstance(named, str) else (named, None)
         elif words.following.type is TokenType.L_PAREN or here.text.lower() in aliases:
             item = self._item_here()
         elif here.is_name and here.upper not in RESERVED:

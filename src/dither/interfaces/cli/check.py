@@ -72,7 +72,7 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
     console.print(table, markup=False)
     if linked is not None:
         _show_links(console, linked, session.schema.rows_per_unit)
-    console.print(f"{rows:,} {'rows' if linked is None else 'people'}; {NOT_PRIVATE}", markup=False)
+    console.print(f"{rows:,} {_counted(session.schema)}; {NOT_PRIVATE}", markup=False)
     if declared not in (None, rows):
         console.print(
             f"the schema declares {declared:,} rows: correct rows in it, or make it private", markup=False, style="red"
@@ -84,6 +84,15 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
             markup=False,
             style="red",
         )
+
+
+def _counted(schema: Schema) -> str:
+    """What the number of rows counts: where people have several, those that questions are answered from."""
+    if schema.tables:
+        return "people"
+    if schema.unit is None or schema.limit_is_private:
+        return "rows"
+    return f"rows are used, at most {schema.rows_per_unit:,} of each {schema.unit}"
 
 
 def _lines_cut(schema: Schema) -> int:

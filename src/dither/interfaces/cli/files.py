@@ -130,7 +130,7 @@ def quoted_schema(file: Path, question: str, options: QuoteCommandOptions) -> Sc
 def _schema(
     file: Path,
     question: str,
-    options: FileOptions,
+    options: AskCommandOptions | QuoteCommandOptions,
     rows: Callable[[], int],
     *,
     budget: Budget | None = None,
@@ -148,7 +148,11 @@ def _schema(
 
 
 def _declared(
-    question: str, options: FileOptions, stored_types: dict[str, str], *, boundless: bool
+    question: str,
+    options: AskCommandOptions | QuoteCommandOptions,
+    stored_types: dict[str, str],
+    *,
+    boundless: bool,
 ) -> dict[str, ColumnType]:
     """The columns that --column declares; those of a call that it does not are numbers between --bounds.
 
@@ -167,6 +171,10 @@ def _declared(
         raise InvalidArgument(
             "column", None, "is missing: declare the columns that SQL names, such as --column pay=real:0:600000"
         )
+    for name in options["by"]:
+        if name in stored_types and name not in (*columns, *others):
+            wanted = f"must be a declared column: pass its values too, such as --column '{name}=category:a:b'"
+            raise InvalidArgument("by", name, wanted)
     written = formats_of(options["format_"], stored_types)
     left = [name for name in others if name not in columns]
     if boundless and not options["bounds"]:

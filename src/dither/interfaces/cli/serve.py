@@ -51,7 +51,10 @@ class ServeOptions(TypedDict):
 )
 @click.option("--ledger", default=None, help="A file or postgresql:// address; by default HOME/ledger.db.")
 @click.option(
-    "--data", multiple=True, type=click.Path(path_type=Path), help="Folder with sources, besides HOME/data; repeatable."
+    "--data",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with sources, besides HOME/data; repeatable.",
 )
 @click.option("--answer-seconds", default=1.0, show_default=True, help="First slot of datasets that declare none.")
 @click.option("--longest-seconds", default=3600.0, show_default=True, help="Longest work on one question.")

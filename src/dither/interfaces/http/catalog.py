@@ -89,8 +89,16 @@ class Dataset:
             raise self._without_source(error) from None
 
     def _without_source(self, error: SourceFailed) -> SourceFailed:
-        """What failed and whether it was charged, without the name of a file or table: that is the owner's."""
-        return SourceFailed(f"the source of {self.name!r} could not be read; {str(error).rpartition('; ')[2]}")
+        """Whether it was charged, without the name of a file or table: that is the owner's.
+
+        The text is the same whatever failed: all that may have is in it.
+        """
+        rows = None if isinstance(self.schema, GraphSchema) else self.schema.rows
+        other = ""
+        if isinstance(rows, int):
+            other = f", or does not have the {rows:,} rows that its schema declares (for its owner: dither check)"
+        charged = str(error).rpartition("; ")[2]
+        return SourceFailed(f"the source of {self.name!r} could not be read{other}; {charged}")
 
     def close(self) -> None:
         """End the worker, once it has finished what is under way."""
@@ -146,7 +154,10 @@ class Catalog:
             )
         file = self._file(name)
         if file.exists() and file.read_text(encoding="utf-8") != text:
-            raise Contradiction(f"dataset {name!r} is registered with another schema; nothing was changed")
+            raise Contradiction(
+                f"dataset {name!r} is registered with another schema: to correct that one, such as its rows, edit "
+                f"HOME/datasets/{name}.toml on the server; nothing was changed"
+            )
         built = self._build(name, text, "schema")
         if built.schema.budget is None:
             raise InvalidArgument("budget", None, "is missing: declare a section [budget] with epsilon")

@@ -212,7 +212,11 @@ async def register(request: Request) -> Response:
         dataset = curator.catalog.register(body.name, body.text)
         if body.answer_seconds is not None:
             curator.store.set_answer_seconds(body.name, float(body.answer_seconds))
-        return _full(curator, dataset, token_of(request))
+        described = _full(curator, dataset, token_of(request))
+        if described["retired"]:
+            retired = "this dataset is retired, for good: it answers no new questions"
+            described["warnings"] = [*dataset.warnings, retired]
+        return described
 
     built = await curator.threads.run_long(registered)
     log("registered", dataset=body.name, by=token_of(request).name)
