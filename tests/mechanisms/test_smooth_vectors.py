@@ -9,6 +9,7 @@ from scipy import stats
 
 import dither as dt
 from dither.mechanisms.choice import prepare
+from dither.mechanisms.smooth_vectors import stretch
 from dither.noise.gaussian import Gaussian
 from dither.noise.laplace import Laplace
 from dither.privacy import Loss
@@ -18,6 +19,7 @@ from dither.statistics.order import RankedValues
 from dither.statistics.vectors import Totals
 
 GRID = Grid(Fraction(1), 0, 5)
+GRAPH = dt.Graph([(0, 1), (1, 2), (0, 2), (2, 3)], n=8)
 QUARTILES = RankedValues((Fraction(1, 4), Fraction(3, 4)), 4, GRID, ("a", "b"))
 WIDE, NARROW = Grid(Fraction(1), 0, 6), Grid(Fraction(1), -1, 1)
 SUMS = Totals((WIDE, NARROW), (Grid(Fraction(1), 0, 18), Grid(Fraction(1), -3, 3)), ("a", "b"))
@@ -156,3 +158,45 @@ def test_the_power_law_with_the_smaller_error_factor_is_taken(dimension, epsilon
     chosen = {law.name: law.point(Loss(epsilon), dimension=dimension) for law in (dt.PowerLaw(), dt.BluntPowerLaw())}
     least = min(chosen.values(), key=lambda point: point.error_factor)
     assert prepared.noise_name == str(least.law)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_delta_is_spent_only_where_gaussian_noise_is_smaller_than_that_of_both_power_laws(
+    epsilon, delta, dimension, confidence
+):
+    """So no more is spent than by version 0.1.0, which knew one of them: requests that it charged are answered."""
+    shares = tuple(Fraction(place, dimension + 1) for place in range(1, dimension + 1))
+    statistic = RankedValues(shares, 4 * dimension, GRID, tuple(map(str, shares)))
+    asked = {"epsilon": epsilon, "mechanism": "smooth", "confidence": confidence}
+
+    def noise(name, delta):
+        _, prepared = prepare(statistic, delta=delta, noise=name, **asked)
+        return prepared.point.law.typical / float(prepared.point.alpha) * float(stretch(prepared.point.law, statistic))
+
+    _, prepared = prepare(statistic, delta=delta, **asked)
+    least = min(noise("power_law", 0.0), noise("blunt_power_law", 0.0))
+    assert (prepared.loss.delta > 0) == (noise("gaussian", delta) < least)
+
+
+@pytest.mark.parametrize("mechanism", [dt.Smooth, dt.LargestLocal])
+def test_a_beta_that_only_the_power_law_admits_is_served_by_it(mechanism):
+    """As by version 0.1.0, whose answers are given again only to questions that can still be planned."""
+    x = np.linspace(0, 1, 401)
+    release = dt.triangles(GRAPH, epsilon=1.0, mechanism=mechanism(beta=0.99), confidence=None)
+    assert release.noise.startswith("power_law")
+    smaller = dt.triangles(GRAPH, epsilon=1.0, mechanism=mechanism(beta=0.9), confidence=None)
+    assert smaller.noise.startswith("blunt_power_law")
+    with pytest.raises(dt.InvalidArgument, match="beta"):
+        dt.median(x, bounds=(0, 1), epsilon=1.0, mechanism=dt.Smooth(beta=1.1), confidence=None)
+
+
+def test_a_beta_that_only_the_power_law_admits_is_served_by_it_for_several_numbers():
+    """The blunt one needs a steeper tail than so little epsilon for each of three allows."""
+    x = np.linspace(0, 1, 401)
+    asked = {"q": [0.25, 0.5, 0.75], "bounds": (0, 1), "epsilon": 1.0, "confidence": None}
+    assert dt.quantiles(x, mechanism=dt.Smooth(beta=0.33), **asked).noise.startswith("power_law")
+    with pytest.raises(dt.InvalidArgument, match="beta"):
+        dt.quantiles(x, mechanism=dt.Smooth(beta=0.34), **asked)

@@ -11,7 +11,13 @@ from fractions import Fraction
 from dither.errors import InvalidArgument, NotApplicable
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Prepared, point_of
 from dither.mechanisms.registry import mechanism
-from dither.mechanisms.smooth import INTERVAL_BETA, SmoothNoise, check_smoothness, interval_and_answer
+from dither.mechanisms.smooth import (
+    INTERVAL_BETA,
+    SmoothNoise,
+    check_smoothness,
+    default_point,
+    interval_and_answer,
+)
 from dither.noise.blunt_power_law import BluntPowerLaw
 from dither.noise.laplace import Laplace
 from dither.noise.law import AdmissiblePoint, Constants, Law
@@ -96,7 +102,10 @@ class LargestLocal(Mechanism):
         light = bool(ask.loss.delta) and bool(function.levels.examples())
         law = ask.noise or (Laplace() if light else BluntPowerLaw())
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
-        point = self._point(law, loss, function.levels)
+        if ask.noise is None and not light and self.beta is not None and self.constants == "exact":
+            point = default_point(loss, exact(self.beta, "beta"))
+        else:
+            point = self._point(law, loss, function.levels)
         if interval_loss is not None and not function.levels.examples() and self._is_free:
             point = point_of(law, loss, point.beta * INTERVAL_BETA)
         check_smoothness(point, ask.loss)

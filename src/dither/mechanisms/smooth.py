@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from dataclasses import dataclass
@@ -76,7 +77,10 @@ class Smooth(Mechanism):
         law = ask.noise or (PowerLaw() if self.constants == "paper" else BluntPowerLaw())
         interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
         beta = self._smoothness(statistic, law, loss, interval=interval_loss is not None)
-        point = point_of(law, loss, beta, self.constants)
+        if ask.noise is None and self.constants == "exact":
+            point = default_point(loss, beta)
+        else:
+            point = point_of(law, loss, beta, self.constants)
         if interval_loss is not None and beta is None and self.constants == "exact":
             point = point_of(law, loss, point.beta * INTERVAL_BETA, self.constants)
         check_smoothness(point, ask.loss)
@@ -159,6 +163,13 @@ class SmoothNoise(Prepared[Data]):
         scale = float(self._bound(records) / self.point.alpha)
         width = typical_half_width(scale, self.point, self.interval_loss, self.confidence)
         return (cut_half_width(width, *placed(self.statistic, records)),)
+
+
+def default_point(loss: Loss, beta: Fraction | None) -> AdmissiblePoint:
+    """The point of the default law, the blunt power law; of the power law at a beta that only that one admits."""
+    with contextlib.suppress(InvalidArgument):
+        return point_of(BluntPowerLaw(), loss, beta)
+    return point_of(PowerLaw(), loss, beta)
 
 
 def interval_and_answer(loss: Loss, confidence: Fraction | None) -> tuple[Loss | None, Loss]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
+from dither.errors import InvalidArgument
 from dither.mechanisms.error import AddedNoise, ErrorLaw, WorstCaseError, cut_half_width, most_cut_mean, rooms, span
 from dither.mechanisms.mechanism import MechanismSpec, Outcome, Prepared
 from dither.mechanisms.smooth import (
@@ -41,7 +43,7 @@ def prepare_vector(
     Theorem    NRS11 Lemma 2.6 in R^d, replaced by the exact conditions of docs/proofs/admissible.md for independent
                coordinates; docs/proofs/custom.md, section 6.
     Constants  The law's own for d dimensions.  Of the two power laws the one with the smaller error factor; with a
-               delta that one or the Gaussian law, whichever is smaller.
+               delta the Gaussian law where its noise is smaller than that of both.
     """
     interval_loss, loss = interval_and_answer(ask.usable, ask.confidence)
     beta = None if mechanism.beta is None else exact(mechanism.beta, "beta")
@@ -53,22 +55,29 @@ def prepare_vector(
     def point_of(law: Law) -> AdmissiblePoint:
         return _point(law, loss, beta, part, length, mechanism.constants)
 
+    def noise_of(point: AdmissiblePoint) -> float:
+        return point.law.typical / float(point.alpha) * float(stretch(point.law, statistic))
+
     if ask.noise is not None:
-        points = [point_of(ask.noise)]
+        point = point_of(ask.noise)
     else:
-        points = [_heavy_point(point_of, mechanism.constants)]
-        if not loss.is_pure:
-            points.append(point_of(Gaussian()))
-    point = min(points, key=lambda item: item.law.typical / float(item.alpha) * float(stretch(item.law, statistic)))
+        heavy = _heavy_points(point_of, mechanism.constants)
+        point = min(heavy, key=lambda item: (item.error_factor, noise_of(item)))
+        # Compared with both: a delta is spent on no answer that one of them gives with less noise and without it.
+        if not loss.is_pure and noise_of(light := point_of(Gaussian())) < min(map(noise_of, heavy)):
+            point = light
     check_smoothness(point, ask.loss)
     spent = Loss(ask.loss.epsilon, 0.0 if point.law.pure else ask.loss.delta)
     return SmoothVectorNoise(statistic, spent, point, interval_loss, ask.confidence)
 
 
-def _heavy_point(point_of: Callable[[Law], AdmissiblePoint], constants: Constants) -> AdmissiblePoint:
-    """Of the two power laws, the point with the smaller error factor; the paper's constants are those of one."""
-    laws: tuple[Law, ...] = (PowerLaw(),) if constants == "paper" else (PowerLaw(), BluntPowerLaw())
-    return min(map(point_of, laws), key=lambda point: (point.error_factor, point.law.typical / float(point.alpha)))
+def _heavy_points(point_of: Callable[[Law], AdmissiblePoint], constants: Constants) -> list[AdmissiblePoint]:
+    """The points of both power laws, of which the blunt one admits no beta near the largest; the paper's are of one."""
+    points = [point_of(PowerLaw())]
+    if constants == "exact":
+        with contextlib.suppress(InvalidArgument):
+            points.append(point_of(BluntPowerLaw()))
+    return points
 
 
 @functools.lru_cache(maxsize=256)

@@ -65,7 +65,7 @@ class Centre(Aggregator):
 
     constrained: bool = False
     noise: Law | None = None
-    """None: the power law or (with delta > 0) the Gaussian law, whichever is smaller at its proved point."""
+    """None: either power law or (with delta > 0) the Gaussian law, whichever is smallest at its proved point."""
     name = "centre"
     nearness: ClassVar[Fraction] = Fraction(1)
     """How many times fewer changes than from a majority to all blocks there are until the bound is the diameter."""
