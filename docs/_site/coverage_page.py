@@ -38,13 +38,8 @@ neighbours differ in a vertex with all its edges. All others change one record, 
 """
 OTHERS = """## Procedures, noises, sessions
 
-Checks of everything else, counted. A blank is one of five things. A public function (`kstars`, `ask`, `kmeans_cost`) is
-attacked as users call it, and its statistic is enumerated with all its mechanisms in the first table. A procedure
-(`kmeans`, `scale`, `describe`) consists of mechanisms that have rows of their own; computed or listed is what it adds.
-Randomised response and releases in general spaces (`flip_bits`, `metric_release`, `norm_release`, `low_sample_release`,
-`distance_to_property`) have one law each, proved and compared in the tests ([metric spaces](proofs/metric_spaces.md)),
-and are attacked here. The law of a noise, a composition or a filter is a formula: it is computed, there is nothing to
-list. Sessions and sources draw nothing: the order of events is traced, readings of records are listed.
+Checks of everything else, counted. Where there is no number, a letter says what stands there instead.
+The order of events is traced in sessions and servers, which everything else is asked through.
 """
 SOURCES = """## Sources
 
@@ -60,11 +55,13 @@ asks a real one about neighbours with odd records (*server*, above): everything 
 answers are attacked over HTTP; times are looked at in `tests/http`.
 """
 
+_METHODS = ("exact", "exhaustive", "black-box", "trace")
+
 
 def page(cells: Sequence[Cell], sources: Iterable[tuple[str, Sequence[str]]]) -> str:
     """The whole page."""
     from dither.mechanisms.choice import MECHANISMS
-    from dither_lab.audit.coverage import RULES, found_in_all, left_out, others
+    from dither_lab.audit.coverage import INSTEAD, RULES, found_in_all, instead, left_out, others
 
     ruled = left_out()
     words = [cell for cell in cells if cell.explanation]
@@ -86,10 +83,11 @@ def page(cells: Sequence[Cell], sources: Iterable[tuple[str, Sequence[str]]]) ->
             (_mechanism(name, [cell for cell in cells if cell.mechanism == name]) for name in MECHANISMS),
         ),
         OTHERS,
+        *_table(("letter", "what stands instead of a check"), INSTEAD.items()),
         *_table(
             ("what", "computed exactly", "enumerated", "attacked", "traced"),
             (
-                (name, *(str(counted[method] or "") for method in ("exact", "exhaustive", "black-box", "trace")))
+                (name, *(str(counted[method] or instead(name)) for method in _METHODS))
                 for name, counted in others().items()
             ),
         ),

@@ -26,6 +26,13 @@ def test_what_rules_leave_out_is_explained():
     assert set(coverage.left_out()) == set(coverage.RULES)
 
 
+def test_everything_else_has_checks_and_a_reason_for_those_it_has_none_of():
+    """What names a new row of the second table and no reason fails here, and so does an idle reason."""
+    rows = coverage.others()
+    assert all(sum(counted.values()) for counted in rows.values())
+    assert {coverage.instead(name) for name in rows} == set(coverage.INSTEAD)
+
+
 def test_every_mechanism_is_enumerated_somewhere_and_broken_on_purpose():
     """None rests on attacks or on words alone, and for each there is a mistake that is found."""
     assert not coverage.unused()

@@ -34,6 +34,40 @@ RULES = {
     "middle_score": "an extreme, or a rank by its number, has no middle",
 }
 """Why a mechanism leaves out statistics that offer what it needs."""
+INSTEAD = {
+    "s": "a function as users call it: its statistic is enumerated, with its laws, in the first table",
+    "p": "a procedure: its mechanisms have rows of their own, and what it adds is computed or listed here",
+    "t": "one law, proved and compared answer by answer in the tests: [metric spaces](proofs/metric_spaces.md)",
+    "f": "a law or a sum of losses is a formula: it is computed, and there are no data to list or attack",
+    "n": "draws nothing by itself: readings are listed, the order of events is traced",
+}
+"""What stands for a sort of check that something beside statistics has none of."""
+_RESTS = {
+    "s": (
+        *("trimmed_mean", "iqr", "order_statistic", "smallest_sum", "winsorised_mean", "ball_mean", "ask", "kstars"),
+        *("ktriangles", "kcliques", "min_cut", "mst_cost", "weighted_min_cut", "mode", "kmeans_cost"),
+        *("counting_queries", "count_from"),
+    ),
+    "p": ("scale", "regression", "kmeans", "gaussian_mixture", "sample_and_aggregate", "cascade", "describe"),
+    "t": (
+        *("flip_bits", "metric_release", "norm_release", "low_sample_release", "distance_to_property"),
+        "randomized_response",
+    ),
+    "f": (
+        *("independent laws", "blunt_power_law", "power_law", "cauchy", "student", "laplace", "gaussian"),
+        *("integer laplace", "samplers in rationals", "composition", "filter", "group privacy"),
+    ),
+    "n": ("session", "graph session", "records", "linked tables", "server"),
+}
+
+
+def instead(name: str) -> str:
+    """Which of ``INSTEAD`` it is for a row of ``others``; a law's parameters make no difference.
+
+    >>> instead("cauchy(gamma=2)")
+    'f'
+    """
+    return next(letter for letter, names in _RESTS.items() if name.split("(", maxsplit=1)[0] in names)
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,8 @@ function settings(dataset, refresh) {
     h(
       "p",
       { class: "quiet" },
-      "If the data have grown, stored answers are no longer given out for new questions; the budget stays as it is.",
+      "If the data have grown, stored answers are no longer given out for new questions; the budget stays as it is. " +
+        "Where the schema declares a number of rows, correct it in its file first: questions fail, and are charged, while it is another one.",
     ),
     h(
       "div",
