@@ -45,8 +45,11 @@ _BATCH = 200_000
 _LEAST = "2.4703282292062328e-324"
 """Just above half of the least double: what is smaller rounds to 0, which PostgreSQL takes for an error."""
 _WHOLE_ENCODINGS = frozenset(
-    ("UTF8", *(f"LATIN{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9, 10)))
-    + ("ISO_8859_5", "KOI8R", "KOI8U", "WIN866", "WIN1256")
+    [
+        "UTF8",
+        *(f"LATIN{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9, 10)),
+        *("ISO_8859_5", "KOI8R", "KOI8U", "WIN866", "WIN1256"),
+    ]
 )
 """Encodings of databases in which every text that can be stored is one in UTF-8: in WIN1252 the byte 81 is none, and a
 query that reads it fails."""
