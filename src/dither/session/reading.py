@@ -215,7 +215,7 @@ class TableSource(Source[TablePlan]):
             few = dataclasses.replace(selection, schema=dataclasses.replace(schema, rows_per_unit=limit))
             keys = found_keys(plan, few, plan.people_finder.bins(limit))
         if keys is not None and not keys:
-            # A join with no groups is no SQL: it failed, and who asked again under the same name had a fresh draw, free.
+            # A join with no groups is no SQL: a failure, and whoever asks that again under its name has a free draw.
             return [[] for _ in plans]
         if keys is not None:
             selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", keys))
