@@ -125,6 +125,34 @@ def test_histograms_of_undeclared_groups_with_people():
     assert [list(one.value) for one in found] == [[rows, 0, 0]]
 
 
+@pytest.mark.parametrize(
+    "people", [{}, {"unit": "who", "rows_per_unit": 2}, {"unit": "who", "rows_per_unit": "private"}], ids=str
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        dt.Count(),
+        dt.CountPresent("p"),
+        dt.Median("p"),
+        dt.Mean("p"),
+        dt.Variance("p"),
+        dt.Quality("p"),
+        dt.Histogram("job"),
+        dt.Histogram("p", edges=[0, 1, 2]),
+        dt.Correlation(["p", "q"]),
+        dt.LeastSquares(["p", "q"]),
+    ],
+    ids=str,
+)
+def test_where_no_group_is_found_the_answer_is_empty(query, people):
+    """A failure would be asked again under the same request_id: free draws, until one finds the group of one person."""
+    table = pa.table({"town": ["a"] * 9, "job": ["x"] * 9, "p": [1.0] * 9, "q": [0.5] * 9, "who": np.arange(9)})
+    columns = {"town": dt.Category(), "job": dt.Category(["x"]), "p": dt.Real(0, 2), "q": dt.Real(0, 2)}
+    opened = dt.open(table, columns=columns, budget=BUDGET, **people)
+    assert list(opened.ask(query, by="town", where="p < 1", epsilon=1.0, delta=1e-6)) == []
+    assert opened.budget.spent.epsilon == 1.0
+
+
 def test_groups_of_people_pay_for_their_rows_once():
     """One step is one record: group privacy over 2 s steps is all that s rows cost."""
     columns = {"job": dt.Category(["x", "y"]), "p": dt.Real(0, 1)}

@@ -371,18 +371,44 @@ def test_pyspark_logs_no_record_of_a_query_that_fails(spark):
         engine.close()
 
 
-def test_a_database_without_an_encoding_is_refused(postgres):
-    """Its texts are bytes of any sort."""
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "WIN1252"])
+def test_a_database_whose_texts_may_be_none_in_utf8_is_refused(postgres, encoding):
+    """Texts without an encoding are bytes of any sort, and the byte 81 of WIN1252 is no character: reading it fails."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS unencoded")
-        connection.execute("CREATE DATABASE unencoded ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+        connection.execute(f"CREATE DATABASE unencoded ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
         address = f"postgresql://postgres@127.0.0.1:{connection.info.port}/unencoded"
     try:
-        with pytest.raises(dt.InvalidArgument, match="SQL_ASCII"):
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("CREATE TABLE anything (job text)")
+        with pytest.raises(dt.InvalidArgument, match=encoding):
             Postgres(address, "anything")
     finally:
         with psycopg.connect(postgres, autocommit=True) as connection:
             connection.execute("DROP DATABASE unencoded")
+
+
+ATTACK = r"job = 'z\'' OR (SELECT count(*) FROM odd WHERE job = $$secret$$) = 1) AS t) AS parts) AS totals --'"
+"""With backslashes as escapes the text ends early, and what follows is SQL: all records count if one is there."""
+
+
+@pytest.mark.parametrize("setting", ["standard_conforming_strings=off", "client_encoding=LATIN1"])
+def test_settings_of_a_database_decide_nothing_about_records(postgres, setting):
+    """Filters stay texts where backslashes were escapes, and a text that the client's encoding lacks is a group."""
+    odd_in_postgres(
+        postgres,
+        [
+            "CREATE TABLE odd (job text)",
+            "INSERT INTO odd SELECT 'clerk' FROM generate_series(1, 50)",
+            "INSERT INTO odd VALUES ('secret'), ('\u65e5')",
+        ],
+    )
+    engine = Postgres(psycopg.conninfo.make_conninfo(postgres, options=f"-c {setting}"), "odd")
+    opened = session(engine, {"job": dt.Category()})
+    assert opened.ask(dt.Count(), where=ATTACK, **SURE).value == 0
+    assert opened.ask(dt.Count(), where="job = 'clerk\\'", **SURE).value == 0
+    groups = opened.ask(dt.Count(), by="job", delta=1e-6, **SURE)
+    assert {"job": "clerk"} in [release.group for release in groups]
 
 
 def test_a_setting_that_is_none_is_refused_before_the_charge(monkeypatch):

@@ -269,3 +269,14 @@ def test_each_mistake_is_found(name, tmp_path, monkeypatch):
     monkeypatch.setattr(where, attribute, mistake)
     with pytest.raises((AssertionError, dt.SourceFailed)):
         test(tmp_path)
+
+
+def test_a_group_whose_name_has_the_character_nul_is_found(tmp_path):
+    """A statement can't hold it: the question failed after the charge, by what records say."""
+    with sqlite3.connect(tmp_path / "nul.sqlite") as made:
+        made.execute("CREATE TABLE t (job TEXT)")
+        made.executemany("INSERT INTO t VALUES (?)", [("a\0b",)] * 60 + [("a",)] * 70)
+    made.close()
+    opened = dt.open(tmp_path / "nul.sqlite", table="t", columns={"job": dt.Category()}, budget=dt.Budget(1e3, 1e-3))
+    found = opened.ask(dt.Count(), by="job", epsilon=500.0, delta=1e-6, confidence=None)
+    assert [(one.group["job"], one.value) for one in found] == [("a", 70), ("a\0b", 60)]

@@ -214,6 +214,9 @@ class TableSource(Source[TablePlan]):
             limit = _drawn_limit(plan, self.engine, plan.people_finder.draw)
             few = dataclasses.replace(selection, schema=dataclasses.replace(schema, rows_per_unit=limit))
             keys = found_keys(plan, few, plan.people_finder.bins(limit))
+        if keys is not None and not keys:
+            # A join with no groups is no SQL: a failure, and whoever asks that again under its name has a free draw.
+            return [[] for _ in plans]
         if keys is not None:
             selection = dataclasses.replace(selection, keys=cast("tuple[Key, ...]", keys))
         # All of them before any is run: what the first needs is then read for all.

@@ -44,6 +44,18 @@ _HOURS = ("00:00:00", "23:59:59")
 _BATCH = 200_000
 _LEAST = "2.4703282292062328e-324"
 """Just above half of the least double: what is smaller rounds to 0, which PostgreSQL takes for an error."""
+_WHOLE_ENCODINGS = frozenset(
+    [
+        "UTF8",
+        *(f"LATIN{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9, 10)),
+        *("ISO_8859_5", "KOI8R", "KOI8U", "WIN866", "WIN1256"),
+    ]
+)
+"""Encodings of databases in which every text that can be stored is one in UTF-8: in WIN1252 the byte 81 is none, and a
+query that reads it fails."""
+_SETTINGS = "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'"
+"""What a database or a role may have set otherwise: a backslash would end the texts of an analyst's filter early, and a
+record whose text another encoding lacks would make a query fail."""
 
 
 class Postgres(Engine):
@@ -79,13 +91,16 @@ class Postgres(Engine):
     def _connected(self) -> psycopg.Connection:
         reached = None
         with contextlib.suppress(self._psycopg.Error):
-            reached = self._psycopg.connect(self._address, autocommit=True)
+            connection = self._psycopg.connect(self._address, autocommit=True)
+            connection.execute(_SETTINGS)
+            reached = connection
         if reached is None:
             raise SourceFailed("PostgreSQL could not be reached at the declared source; nothing was charged")
-        if reached.info.parameter_status("server_encoding") == "SQL_ASCII":
+        encoding = reached.info.parameter_status("server_encoding")
+        if encoding not in _WHOLE_ENCODINGS:
             reached.close()
             raise InvalidArgument(
-                "source", "SQL_ASCII", "texts of a database without an encoding may be any bytes: use one in UTF-8"
+                "source", encoding, "texts of a database in this encoding may be no text in UTF-8: use one in UTF-8"
             )
         return reached
 

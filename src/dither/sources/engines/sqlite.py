@@ -246,6 +246,9 @@ class SQLite(Engine):
         return exp.select(*named).from_(exp.Var(this=f"(VALUES {self.listed(rows)})")).subquery(name)
 
     def constant(self, value: Constant) -> str:
+        # A statement ends at the character NUL, which a text of a record may have.
+        if isinstance(value, str) and "\0" in value:
+            return f"CAST(x'{value.encode().hex()}' AS TEXT)"
         return _double(value) if isinstance(value, float) else super().constant(value)
 
     def exact_sum(self, whole: exp.Expr) -> exp.Expr:
