@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dither.kernels.progress import report
+from dither.noise.entropy import system
 
 COMMAND = [sys.executable, __file__, "work"]
 GO_ON = "go-on"
@@ -18,11 +19,14 @@ GO_ON = "go-on"
 
 
 def odd(plan: Any, folder: Path) -> None:
-    """Halfway: abort a maximum, fail a variance, let a minimum wait and a mean hold the interpreter's lock."""
+    """Halfway: abort a maximum, fail a variance, draw and abort a sum, let a minimum wait, let a mean hold the lock."""
     kind = type(plan.query).__name__
     report(0.5)
     (folder / f"reading-{kind}").touch()
     if kind == "Maximum":
+        os.abort()
+    if kind == "Sum":
+        system(8)
         os.abort()
     if kind == "Variance":
         raise MemoryError("777123")

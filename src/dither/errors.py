@@ -36,6 +36,21 @@ def suggested(given: object, accepted: Iterable[str]) -> str:  # given: anything
     return f"; did you mean {words[close[0]]}?" if close else ""
 
 
+AFTER_DRAW = "a number had been drawn: this request_id is not answered any more, and another one is charged"
+"""A note of an error that a draw may have decided about: to ask again and pay nothing would be draws for nothing."""
+
+
+def note_draw(error: BaseException) -> None:
+    """Note that a number was drawn before this error."""
+    if not came_after_draw(error):
+        error.add_note(AFTER_DRAW)
+
+
+def came_after_draw(error: BaseException) -> bool:
+    """Whether a number was drawn before this error."""
+    return AFTER_DRAW in getattr(error, "__notes__", ())
+
+
 class DitherError(Exception):
     """Base of all errors raised on purpose; ``code`` is stable and safe to match on."""
 

@@ -110,6 +110,22 @@ def test_an_abort_costs_one_question(server):
     _checked(server, {"first", "second", "first-good", "second-good"})
 
 
+def test_an_abort_behind_a_draw_ends_the_request(server):
+    """It may be what the draw decided: the same request is not drawn for again, and another one is charged."""
+    body = {"query": {"kind": "sum", "column": "pay"}, "epsilon": 0.25}
+    status, payload, _ = server.call("POST", ASK, body | {"request_id": "first"})
+    assert (status, payload["code"]) == (503, "worker-ended")
+    assert "a number had been drawn" in payload["detail"]
+    assert "pays nothing more" not in payload["detail"]
+    status, payload, _ = server.call("POST", ASK, body | {"request_id": "first"})
+    assert (status, payload["code"]) == (409, "contradiction"), payload
+    assert "nothing was charged this time" in payload["detail"]
+    assert server.call("POST", ASK, body | {"request_id": "second"})[0] == 503
+    assert _spent(server) == 0.5
+    assert [one["releases"] for one in server.call("GET", ASK)[1]["releases"]] == [None, None]
+    _checked(server, {"first", "second"})
+
+
 def test_others_are_answered_when_one_question_aborts(server):
     """What was read in the same process is read again, alone: only the question that aborts there too has failed."""
     place = _asked(server, WAITING, "innocent")

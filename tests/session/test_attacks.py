@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
-from dither.errors import InvalidText
+from dither.errors import Contradiction, InvalidText
+from dither.ledger import open_ledger
+from dither.session import reading
 from dither.session.plan import plan
 from dither.sources import windows
 from dither.sources.engines.duckdb import DuckDB
@@ -151,6 +153,50 @@ def test_where_no_group_is_found_the_answer_is_empty(query, people):
     opened = dt.open(table, columns=columns, budget=BUDGET, **people)
     assert list(opened.ask(query, by="town", where="p < 1", epsilon=1.0, delta=1e-6)) == []
     assert opened.budget.spent.epsilon == 1.0
+
+
+def test_a_failure_behind_a_draw_ends_the_request(monkeypatch, tmp_path):
+    """Sent again it would draw anew for nothing, as often as it takes; before the first draw it may be sent again."""
+    table = pa.table({"town": ["a"] * 900, "p": [1.0] * 900})
+    columns = {"town": dt.Category(), "p": dt.Real(0, 2)}
+    asked = {"by": "town", "epsilon": 4.0, "delta": 1e-6}
+    found, fails = reading.found_keys, {"before": False, "behind": False}
+
+    def failing(*given):
+        """Fails when it is to, before or behind the draw of which groups there are."""
+        if fails["before"]:
+            raise dt.SourceFailed("gone")
+        keys = found(*given)
+        if fails["behind"]:
+            raise dt.SourceFailed("gone")
+        return keys
+
+    monkeypatch.setattr(reading, "found_keys", failing)
+    with dt.open(table, columns=columns, budget=BUDGET, name="towns", ledger=tmp_path / "book.ledger") as opened:
+
+        def ask(request=None, **state):
+            fails.update({"before": False, "behind": False} | state)
+            return opened.ask(dt.Mean("p"), request_id=request, **asked)
+
+        with pytest.raises(dt.SourceFailed):
+            ask("early", before=True)
+        assert [one.group for one in ask("early")] == [{"town": "a"}]
+        assert opened.budget.spent.epsilon == 4.0
+        asked["epsilon"] = 5.0  # another question
+        with pytest.raises(dt.SourceFailed) as caught:
+            ask("late", behind=True)
+        assert "a number had been drawn" in caught.value.__notes__[0]
+        for _ in range(2):
+            with pytest.raises(Contradiction, match="nothing was charged this time"):
+                ask("late")
+        assert opened.budget.spent.epsilon == 9.0
+        assert str(opened.history[-1]).endswith("charged, and not answered")
+        assert [one.group for one in ask()] == [{"town": "a"}]  # no stored answer stands for the failure
+        assert opened.budget.spent.epsilon == 14.0
+        assert len(ask()) == 1
+        assert opened.budget.spent.epsilon == 14.0
+    with open_ledger(tmp_path / "book.ledger", create=False) as ledger:
+        assert ledger.verify().ok
 
 
 def test_groups_of_people_pay_for_their_rows_once():

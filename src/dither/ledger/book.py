@@ -24,6 +24,7 @@ from dither.ledger.database import STORING, WRITING, Database, Purpose, Transact
 from dither.ledger.database_schema import prepare
 from dither.ledger.entries import (
     DERIVED,
+    FAILED,
     Body,
     Charge,
     Entry,
@@ -48,6 +49,9 @@ from dither.numbers import Number
 from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Loss, Relation
 
+_ANSWERS = "kind = 'release' AND dataset = ? AND key = ? AND NOT body LIKE ?"
+"""The answers of a question, but for those like ``_FAILURE``."""
+_FAILURE = f'{{"release":{{"answers":[],"{FAILED}":%'
 _UNTOUCHED = "nothing was read, nothing was charged"
 _MOST_UNANSWERED = 10_000
 Spent: TypeAlias = list[tuple[AccountRow, FilterState]]
@@ -380,6 +384,10 @@ class Ledger:
                 self._known_head = None if self._known_head is None else self._known_head.moved(stored)
         return dict(stored.body["release"])
 
+    def fail(self, charge: Charge) -> None:
+        """Note that a charge has failed for good; if an answer is stored meanwhile, that stays."""
+        self.store(charge, {"answers": [], FAILED: True})
+
     def _stored_at_once(self, charge: Charge, kept: str, source: str | None) -> tuple[Entry | None, Purpose]:
         """The same in one statement, of a charge that this process made, if nobody else wrote."""
         if not self._database.changes_in_queries:
@@ -412,10 +420,10 @@ class Ledger:
         with self._database.transaction() as look:
             account = accounts.of_dataset(look, name("dataset", dataset))
             row = look.one(
-                "SELECT body FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
-                "ORDER BY number DESC LIMIT 1",
+                f"SELECT body FROM dither_entries WHERE {_ANSWERS} ORDER BY number DESC LIMIT 1",  # noqa: S608
                 dataset,
                 question_key(asked, account.version),
+                _FAILURE,
             )
         if row is None:
             return None
@@ -428,10 +436,10 @@ class Ledger:
         with self._database.transaction() as look:
             account = accounts.of_dataset(look, name("dataset", dataset))
             stored = look.one(
-                "SELECT charge FROM dither_entries WHERE kind = 'release' AND dataset = ? AND key = ? "
-                "ORDER BY number DESC LIMIT 1",
+                f"SELECT charge FROM dither_entries WHERE {_ANSWERS} ORDER BY number DESC LIMIT 1",  # noqa: S608
                 dataset,
                 question_key(asked, account.version),
+                _FAILURE,
             )
             row = None if stored is None else look.one(f"{chain.ENTRIES} WHERE number = ?", stored[0])
         return None if row is None else chain.entry_of(row)

@@ -53,6 +53,10 @@ class Body(TypedDict, total=False):
     source: str
 
 
+FAILED = "failed"
+"""Beside the answers of a charge, of which there are none then: nothing will be drawn for it again."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One line of a ledger.  ``hash`` covers everything else in it, ``previous`` being the hash of the line before."""

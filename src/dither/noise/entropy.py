@@ -7,8 +7,10 @@ the secret scale.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +21,38 @@ from dither.numbers import Ball, ball_of_bits
 Source: TypeAlias = Callable[[int], bytes]
 """Returns the given number of fresh, uniform, independent bytes."""
 
-system: Source = os.urandom
+
+class _Watch(threading.local):
+    """Who wants to know that this thread draws."""
+
+    notice: Callable[[], None] | None = None
+
+
+_watch = _Watch()
+
+
+def system(count: int) -> bytes:
+    """Bytes of the operating system, for everything that an answer depends on."""
+    if _watch.notice is not None:
+        notice, _watch.notice = _watch.notice, None
+        notice()
+    return os.urandom(count)
+
+
+splitting: Source = os.urandom
+"""The same, for which record is in which block: that is decided before anything is drawn."""
+
+
+@contextlib.contextmanager
+def first_draw(notice: Callable[[], None]) -> Iterator[None]:
+    """Have ``notice`` called before this thread draws its first number."""
+    _watch.notice = notice
+    try:
+        yield
+    finally:
+        _watch.notice = None
+
+
 MOST_BITS = 1 << 16
 
 
@@ -76,7 +109,7 @@ class LazyBits:
 
 def random_words(count: int, source: Source = system) -> NDArray[np.uint64]:
     """``count`` uniform 64-bit words: AES-256 in counter mode under a fresh key for long vectors."""
-    if count <= 512 or source is not system:
+    if count <= 512 or source not in (system, splitting):
         return np.frombuffer(source(8 * count), dtype=np.uint64)
     # Imported here: the cryptography package takes longer to load than a scalar release takes to run.
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415

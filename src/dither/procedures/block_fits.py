@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.kernels.elementary import Floats
-from dither.noise.entropy import Source, random_words, system
+from dither.noise.entropy import Source, random_words, splitting
 
 ROBUST_FROM = 2
 """Blocks of at least so many records per coefficient are fitted robustly; smaller ones by least squares."""
@@ -82,7 +82,7 @@ class BlockFits:
         return numbers
 
 
-def random_order(records: int, source: Source = system) -> NDArray[np.int64]:
+def random_order(records: int, source: Source = splitting) -> NDArray[np.int64]:
     """A random order of the records, secret and independent of the data."""
     return np.argsort(random_words(records, source), kind="stable").astype(np.int64)
 

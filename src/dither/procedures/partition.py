@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.noise.entropy import Source, random_words, system
+from dither.noise.entropy import Source, random_words, splitting
 
 Members = NDArray[np.int64]
 """The people of one block, as places in the data."""
@@ -33,7 +33,7 @@ class Sampling(ABC):
         """The most blocks that one person can be in: public."""
 
     @abstractmethod
-    def draw(self, people: int, source: Source = system) -> list[Members]:
+    def draw(self, people: int, source: Source = splitting) -> list[Members]:
         """Fresh blocks of people 0 .. people - 1, each in random order."""
 
 
@@ -51,7 +51,7 @@ class Partition(Sampling):
     def touched(self) -> int:
         return 1
 
-    def draw(self, people: int, source: Source = system) -> list[Members]:
+    def draw(self, people: int, source: Source = splitting) -> list[Members]:
         order = random_order(people, source)
         return [order[place :: self.blocks] for place in range(self.blocks)]
 
@@ -69,10 +69,10 @@ class Independent(Sampling):
     def touched(self) -> int:
         return 1
 
-    def draw(self, people: int, source: Source = system) -> list[Members]:
+    def draw(self, people: int, source: Source = splitting) -> list[Members]:
         return self.draw_groups(np.arange(people), people, source)
 
-    def draw_groups(self, group: Members, groups: int, source: Source = system) -> list[Members]:
+    def draw_groups(self, group: Members, groups: int, source: Source = splitting) -> list[Members]:
         """The same for people with several rows: ``group[i]`` is whose row i is.  Rows are in random order."""
         order = random_order(len(group), source)
         high = random_words(groups, source) >> np.uint64(32)
@@ -102,7 +102,7 @@ class Overlapping(Sampling):
     def touched(self) -> int:
         return overlap(self.people, self.blocks)
 
-    def draw(self, people: int, source: Source = system) -> list[Members]:
+    def draw(self, people: int, source: Source = splitting) -> list[Members]:
         if people != self.people:
             raise ValueError("the number of people is part of the promise")
         while True:
@@ -138,7 +138,7 @@ def _sample(people: int, size: int, source: Source) -> Members:
             return drawn[first[:size]]
 
 
-def random_order(count: int, source: Source = system) -> Members:
+def random_order(count: int, source: Source = splitting) -> Members:
     """A uniform permutation: sorting by random words; ties (2**-64 a pair) only make two places less random."""
     return np.argsort(random_words(count, source), kind="stable")
 

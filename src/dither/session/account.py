@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 
-from dither.errors import Contradiction, InvalidArgument
+from dither.errors import AFTER_DRAW, Contradiction, InvalidArgument, came_after_draw, note_draw
 from dither.ledger import Ledger, MemoryLedger
-from dither.ledger.entries import DERIVED, Body, Stored, charged_losses, derived_entries, derived_of
+from dither.ledger.entries import DERIVED, FAILED, Body, Charge, Stored, charged_losses, derived_entries, derived_of
+from dither.noise.entropy import first_draw
 from dither.notebooks import share_html, table_html
 from dither.privacy import Budget, Loss, Relation
 from dither.release import MOST_PRINTED, Release, Releases
@@ -259,6 +260,8 @@ class PaidSession:
 
     def _from_store(self, release: Stored | None, source: str | None) -> Stored | None:
         """A stored release; of each later state of the source the owner learns once in a session."""
+        if release is not None:
+            _answered(release)
         mark = None if source is None else self._mark()
         if mark not in (None, source, self._noticed):
             self._noticed = mark
@@ -316,9 +319,24 @@ class PaidSession:
                 return charge.release
             if charge.question.get(DERIVED) != (_derived_form(derived) if any(derived) else None):
                 raise Contradiction("this request was charged meanwhile; ask again with the same request_id")
-            answers = iter(read())
+            answers = iter(self._read(read, charge))
         whole = [next(answers) if how is None else [release.to_dict() for release in how.releases()] for how in derived]
-        return self._ledger.store(charge, {"answers": whole}, source=source)
+        return _answered(self._ledger.store(charge, {"answers": whole}, source=source))
+
+    def _read(self, read: Callable[[], Answers], charge: Charge) -> Answers:
+        """Read and answer.  A failure behind the first draw ends the request: it may be what the draw decided.
+
+        docs/ledger.md, "Repeats".
+        """
+        drawn: list[bool] = []
+        try:
+            with first_draw(lambda: drawn.append(True)):
+                return read()
+        except Exception as failure:
+            if drawn or came_after_draw(failure):
+                note_draw(failure)
+                self._ledger.fail(charge)
+            raise
 
     def _keyed(self, plan: Planned) -> Planned:
         """The plan with the key that decides which rows of a person count: the same in all answers of an account.
@@ -371,6 +389,13 @@ def spent_loss(plans: Sequence[Planned], answers: Sequence[Sequence[Release]]) -
     """What the answers of several questions cost together: of those that earlier releases gave, nothing."""
     derived = [any(release.derived_from is not None for release in each) for each in answers]
     return total_loss([plan for plan, free in zip(plans, derived, strict=True) if not free])
+
+
+def _answered(release: Stored) -> Stored:
+    """What is stored for a request, unless it failed for good."""
+    if FAILED in release:
+        raise Contradiction(f"this request was charged and failed when {AFTER_DRAW}; nothing was charged this time")
+    return release
 
 
 def _derived_form(derived: Sequence[Derivation | None]) -> JsonObject:

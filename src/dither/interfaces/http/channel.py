@@ -46,6 +46,8 @@ class Message(TypedDict, total=False):
     """Names and stored types."""
     ready: bool
     share: float
+    drew: bool
+    """Said before the first draw."""
     answers: Answers
     failure: str
     """The type of an unexpected error, which passed these ``places``."""

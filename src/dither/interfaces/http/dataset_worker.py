@@ -30,6 +30,7 @@ from dither.interfaces.http.channel import Channel, Message, error_message
 from dither.kernels.compiled import compile_always
 from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
+from dither.noise.entropy import first_draw
 from dither.session.graph_quotes import graph_plan
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
@@ -188,7 +189,8 @@ class Worker:
                 self._send(number, {"ready": True})
                 if self._waiting[number].get() != "read":
                     return None
-                with reporting(self._progress(number)):
+                # Said before it is done: the server knows it even of a process that ends then.
+                with reporting(self._progress(number)), first_draw(lambda: self._send(number, {"drew": True})):
                     answers = read()
         return {"answers": answers}
 

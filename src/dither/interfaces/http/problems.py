@@ -8,7 +8,7 @@ from typing import Self
 
 from starlette.responses import Response
 
-from dither.errors import DitherError
+from dither.errors import AFTER_DRAW, DitherError, came_after_draw
 from dither.interfaces.answers import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -42,13 +42,12 @@ class Refused(DitherError):
 
 def problem(error: BaseException) -> Problem:
     """The body for an error; the text of an unexpected one is left out."""
+    drawn = f"; {AFTER_DRAW}" if came_after_draw(error) and AFTER_DRAW not in str(error) else ""
     if isinstance(error, DitherError):
-        return _body(error.status, error.code, str(error))
+        return _body(error.status, error.code, f"{error}{drawn}")
+    asked_again = drawn or ": ask again with the same request_id, which pays nothing more"
     return _body(
-        500,
-        "internal",
-        "an unexpected failure; if the question had been charged, the charge stays: ask again with "
-        "the same request_id, which pays nothing more",
+        500, "internal", f"an unexpected failure; if the question had been charged, the charge stays{asked_again}"
     )
 
 

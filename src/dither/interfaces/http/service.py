@@ -17,7 +17,7 @@ from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.entries import DERIVED, Body, Entry, charged_losses, derived_entries, derived_of
+from dither.ledger.entries import DERIVED, FAILED, Body, Entry, charged_losses, derived_entries, derived_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
 from dither.quotes.quote import Quote
@@ -162,7 +162,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
         loss = loss_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
-        if stored is not None:
+        if stored is not None and FAILED not in stored:
             releases = [release for each in stored["answers"] for release in each]
         if analyst is not None and DERIVED in question:
             place = functools.partial(curator.ledger.place_of, dataset, analyst)

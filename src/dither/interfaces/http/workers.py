@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Unpack
 
-from dither.errors import DitherError
+from dither.errors import AFTER_DRAW, DitherError, note_draw
 from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
 from dither.interfaces.http.environment import source_environment
 from dither.interfaces.http.problems import Refused
@@ -41,6 +41,7 @@ _ENDING = 5.0
 _STATE = 5.0
 """Seconds that anybody waits to hear whether a source has changed."""
 UNCHARGED = "nothing was read, nothing was charged"
+DRAWN = f"what was charged stays charged, and {AFTER_DRAW}"
 CHARGED = "what was charged stays charged: ask again with the same request_id, which pays nothing more"
 
 
@@ -179,6 +180,7 @@ class _Conversation:
 
     def __init__(self, process: _Process, number: int, replies: queue.SimpleQueue[Message | None]) -> None:
         self._process, self._number, self._replies = process, number, replies
+        self.has_drawn = False
 
     def ask(self, seconds: float, *, patient: bool = False, **message: Unpack[Message]) -> Message:
         """Send a message and wait for its reply; a process that takes longer is ended, unless one is patient."""
@@ -193,10 +195,21 @@ class _Conversation:
                 raise _TooLong from None
             if reply is None:
                 raise _Ended
-            if "share" not in reply:
-                raise_error(reply)
+            if "drew" in reply:
+                self.has_drawn = True
+            elif "share" in reply:
+                report(reply["share"])
+            else:
+                self._raise_error(reply)
                 return reply
-            report(reply["share"])
+
+    def _raise_error(self, reply: Message) -> None:
+        try:
+            raise_error(reply)
+        except Exception as error:
+            if self.has_drawn:
+                note_draw(error)
+            raise
 
     def leave(self) -> None:
         """Say that nothing more will be asked."""
@@ -381,18 +394,25 @@ class DatasetWorker:
             answers: Answers = talk.ask(longest, do="read")["answers"]
             return answers
         if not talk.is_to_blame:
+            # What the first process drew went nowhere, and why it ended has nothing to do with that.
             with contextlib.suppress(_Ended, _TooLong, DitherError):
-                return self._read_alone(message, longest)
-        raise _refused("this question was not answered", longest, CHARGED)
+                return self._read_alone(talk, message, longest)
+        refused = _refused("this question was not answered", longest, DRAWN if talk.has_drawn else CHARGED)
+        if talk.has_drawn:
+            note_draw(refused)
+        raise refused
 
-    def _read_alone(self, message: Message, longest: float) -> Answers:
+    def _read_alone(self, first: _Conversation, message: Message, longest: float) -> Answers:
         """Again, for a question that was charged when its process ended because of another one."""
         process = self._workers.start(self._source)
         try:
             with process.conversation() as talk:
                 talk.ask(longest + _STARTING, **message)
-                answers: Answers = talk.ask(longest, do="read")["answers"]
-                return answers
+                try:
+                    answers: Answers = talk.ask(longest, do="read")["answers"]
+                    return answers
+                finally:
+                    first.has_drawn |= talk.has_drawn
         finally:
             process.end()
 

@@ -79,7 +79,7 @@ function entry(spend, owner, dataset) {
           h(
             "p",
             { class: "notice" },
-            "Charged, and not answered: the server stopped in between. Asking the same again under the same request id gives the answer without a new charge.",
+            "Charged, and not answered: the server stopped, or the source failed, in between. Asking the same again under the same request id is not charged again, unless a number had been drawn: then it says so, and another request id is charged.",
           ),
         ],
   );
