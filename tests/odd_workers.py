@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dither.errors import SourceFailed
 from dither.kernels.progress import report
 from dither.noise.entropy import system
 
@@ -19,15 +20,22 @@ GO_ON = "go-on"
 
 
 def odd(plan: Any, folder: Path) -> None:
-    """Halfway: abort a maximum, fail a variance, draw and abort a sum, let a minimum wait, let a mean hold the lock."""
+    """Halfway: abort a maximum and fail a variance, after a draw abort a sum and fail a quantile; others wait.
+
+    A minimum waits for a file, and a mean holds the interpreter's lock meanwhile.
+    """
     kind = type(plan.query).__name__
     report(0.5)
-    (folder / f"reading-{kind}").touch()
+    with (folder / f"reading-{kind}").open("a") as read:
+        read.write(".")
     if kind == "Maximum":
         os.abort()
-    if kind == "Sum":
+    if kind in ("Sum", "Quantile"):
         system(8)
+    if kind == "Sum":
         os.abort()
+    if kind == "Quantile":
+        raise SourceFailed("the file secret.csv cannot be read; what was charged stays charged")
     if kind == "Variance":
         raise MemoryError("777123")
     while kind == "Minimum" and not (folder / GO_ON).exists():

@@ -37,6 +37,9 @@ def server(tmp_path_factory):
     text = (home / "datasets" / "pay.toml").read_text().replace('"clerk", "nurse"', '"Infinity", "nurse"')
     text = text.replace("epsilon = 100", "epsilon = 100\ndelta = 0.1").replace("pay.csv", "named.csv")
     (home / "datasets" / "named.toml").write_text(text)
+    found = text.replace('values = ["Infinity", "nurse"]', "")
+    assert found != text
+    (home / "datasets" / "found.toml").write_text(found)
     lines = ["pay,job", *(f"{one},{'Infinity' if one % 9 else 'nurse'}" for one in range(200))]
     (home / "data" / "named.csv").write_text("\n".join(lines) + "\n")
     one = CuratorProcess(home).start()
@@ -68,6 +71,17 @@ def test_same_methods_as_a_local_session(server):
         assert session.quote("SELECT median(pay) FROM pay", epsilon=0.25)[0].mechanism
         assert session.history[-1].loss == dt.Loss(0.5)
         assert session.on("pay").schema["rows"] == 200
+
+
+def test_no_group_is_an_answer(server):
+    """Of groups that are found there may be none; the answer is stored like any other."""
+    with dt.connect(server.url, token=server.tokens["owner"]) as session:
+        for _ in range(2):
+            none = session.ask(
+                dt.Median("pay"), by="job", where="pay < 0", epsilon=0.5, delta=1e-6, dataset="found", request_id="none"
+            )
+            assert list(none) == []
+        assert str(session.on("found").history[-1]).endswith("no group was found")
 
 
 def test_quotes_are_those_of_a_local_session(server):
@@ -328,7 +342,7 @@ def test_answers_of_0_1_0_and_of_later_versions_are_read():
         ({"id": "x", "state": "done", "ready_in": 0}, "answer is missing"),
         ({"id": "x", "state": "failed", "ready_in": 0}, "problem is missing"),
         ({"id": "x", "state": "failed", "ready_in": 0, "problem": PROBLEM | {"status": "4"}}, "problem.status must be"),
-        (ANSWER | {"releases": []}, "releases must be a list with at least one answer"),
+        (ANSWER | {"releases": []}, "releases must be one for each query, and 1 were asked"),
         (ANSWER | {"releases": [RELEASE | {"group": "ab"}]}, r"releases\[0\].group must be"),
         (ANSWER | {"releases": [RELEASE | {"group": {"a": []}}]}, r"releases\[0\].group"),
         (ANSWER | {"releases": [RELEASE | {"value": [1], "labels": [1]}]}, r"releases\[0\].labels\[0\] must be a text"),

@@ -110,11 +110,18 @@ def test_an_abort_costs_one_question(server):
     _checked(server, {"first", "second", "first-good", "second-good"})
 
 
-def test_an_abort_behind_a_draw_ends_the_request(server):
+SUM = {"query": {"kind": "sum", "column": "pay"}, "epsilon": 0.25}
+QUANTILE = {"query": {"kind": "quantile", "column": "pay", "q": 0.9}, "epsilon": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [(SUM, "worker-ended"), (QUANTILE, "source-failed")], ids=["abort", "source"]
+)
+def test_a_failure_after_a_draw_ends_the_request(server, body, code):
     """It may be what the draw decided: the same request is not drawn for again, and another one is charged."""
-    body = {"query": {"kind": "sum", "column": "pay"}, "epsilon": 0.25}
     status, payload, _ = server.call("POST", ASK, body | {"request_id": "first"})
-    assert (status, payload["code"]) == (503, "worker-ended")
+    assert (status, payload["code"]) == (503, code)
+    assert "secret" not in payload["detail"]
     assert "a number had been drawn" in payload["detail"]
     assert "pays nothing more" not in payload["detail"]
     status, payload, _ = server.call("POST", ASK, body | {"request_id": "first"})
@@ -124,6 +131,19 @@ def test_an_abort_behind_a_draw_ends_the_request(server):
     assert _spent(server) == 0.5
     assert [one["releases"] for one in server.call("GET", ASK)[1]["releases"]] == [None, None]
     _checked(server, {"first", "second"})
+
+
+def test_a_question_that_drew_is_not_read_again_beside_others(server):
+    """Of several that were read nobody knows which one ended the process: one that drew may be why it did."""
+    place = _asked(server, WAITING, "innocent")
+    _is_read(server, "Minimum")
+    status, payload, _ = server.call("POST", ASK, SUM | {"request_id": "guilty"})
+    assert (status, payload["code"]) == (503, "worker-ended")
+    assert "a number had been drawn" in payload["detail"]
+    assert (server.home / "data" / "reading-Sum").read_text() == "."
+    _go_on(server)
+    assert _outcome(server, place)["state"] == "done"
+    _checked(server, {"innocent", "guilty"})
 
 
 def test_others_are_answered_when_one_question_aborts(server):
@@ -392,7 +412,9 @@ def test_workers_have_no_password_of_the_ledger(kept, monkeypatch):
     for name in (*secret, "DITHER_SOURCE_PAY"):
         monkeypatch.setenv(name, f"hunter-{name}")
     process = kept.start(SOURCE)
-    words = Path(f"/proc/{process._child.pid}/environ").read_bytes().split(b"\0")
+    environment = Path(f"/proc/{process._child.pid}/environ")
+    until(environment.read_bytes)  # (empty for a moment while a program is begun)
+    words = environment.read_bytes().split(b"\0")
     assert [one for one in words if b"hunter" in one] == [b"DITHER_SOURCE_PAY=hunter-DITHER_SOURCE_PAY"]
     assert b"PGPASSFILE=/dev/null" in words
     process.end()

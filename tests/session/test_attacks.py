@@ -152,10 +152,35 @@ def test_where_no_group_is_found_the_answer_is_empty(query, people):
     columns = {"town": dt.Category(), "job": dt.Category(["x"]), "p": dt.Real(0, 2), "q": dt.Real(0, 2)}
     opened = dt.open(table, columns=columns, budget=BUDGET, **people)
     assert list(opened.ask(query, by="town", where="p < 1", epsilon=1.0, delta=1e-6)) == []
+    assert str(opened.history[-1]).endswith("no group was found")
     assert opened.budget.spent.epsilon == 1.0
 
 
-def test_a_failure_behind_a_draw_ends_the_request(monkeypatch, tmp_path):
+def test_of_two_attempts_at_one_request_one_outcome_leaves(monkeypatch, tmp_path):
+    """An attempt that fails after a draw gives the answer that another one has stored, and its own draw is gone."""
+    table = pa.table({"town": ["a"] * 900, "p": [1.0] * 900})
+    columns = {"town": dt.Category(), "p": dt.Real(0, 2)}
+    given = {"columns": columns, "budget": BUDGET, "name": "towns", "ledger": tmp_path / "book.ledger"}
+    found, answers = reading.found_keys, []
+    with dt.open(table, **given) as first, dt.open(table, **given) as second:
+
+        def ask(opened):
+            return opened.ask(dt.Mean("p"), by="town", epsilon=4.0, delta=1e-6, request_id="one")
+
+        def failing(*given):
+            keys = found(*given)
+            if not answers:
+                answers.append(None)
+                answers.append(ask(second))
+                raise dt.SourceFailed("gone")
+            return keys
+
+        monkeypatch.setattr(reading, "found_keys", failing)
+        assert ask(first) == answers[1] == ask(first)
+        assert first.budget.spent.epsilon == 4.0
+
+
+def test_a_failure_after_a_draw_ends_the_request(monkeypatch, tmp_path):
     """Sent again it would draw anew for nothing, as often as it takes; before the first draw it may be sent again."""
     table = pa.table({"town": ["a"] * 900, "p": [1.0] * 900})
     columns = {"town": dt.Category(), "p": dt.Real(0, 2)}
@@ -168,7 +193,7 @@ def test_a_failure_behind_a_draw_ends_the_request(monkeypatch, tmp_path):
             raise dt.SourceFailed("gone")
         keys = found(*given)
         if fails["behind"]:
-            raise dt.SourceFailed("gone")
+            raise fails["behind"]
         return keys
 
     monkeypatch.setattr(reading, "found_keys", failing)
@@ -184,7 +209,7 @@ def test_a_failure_behind_a_draw_ends_the_request(monkeypatch, tmp_path):
         assert opened.budget.spent.epsilon == 4.0
         asked["epsilon"] = 5.0  # another question
         with pytest.raises(dt.SourceFailed) as caught:
-            ask("late", behind=True)
+            ask("late", behind=dt.SourceFailed("gone"))
         assert "a number had been drawn" in caught.value.__notes__[0]
         for _ in range(2):
             with pytest.raises(Contradiction, match="nothing was charged this time"):
@@ -195,6 +220,11 @@ def test_a_failure_behind_a_draw_ends_the_request(monkeypatch, tmp_path):
         assert opened.budget.spent.epsilon == 14.0
         assert len(ask()) == 1
         assert opened.budget.spent.epsilon == 14.0
+        asked["epsilon"] = 6.0
+        with pytest.raises(KeyboardInterrupt):
+            ask("stopped", behind=KeyboardInterrupt())
+        with pytest.raises(Contradiction):
+            ask("stopped")
     with open_ledger(tmp_path / "book.ledger", create=False) as ledger:
         assert ledger.verify().ok
 

@@ -57,4 +57,7 @@ def test_more_bins_than_days_are_refused(session):
     """Before anything is charged."""
     with pytest.raises(dt.InvalidArgument, match="bins must be at most 365"):
         session.ask(dt.Histogram("day", bins=366), epsilon=1.0)
+    for edges in ([0, 1e7], [-1e9, 0], [0, 1e300]):
+        with pytest.raises(dt.InvalidArgument, match="edges must be days or seconds"):
+            session.ask(dt.Histogram("day", edges=edges), epsilon=1.0)
     assert session.budget.spent == dt.Loss(0.0)

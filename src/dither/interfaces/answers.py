@@ -76,6 +76,7 @@ Flag = Annotated[bool, Accepts(flag())]
 Level = Annotated[Exact, Accepts(number(0, 1))]
 Hash = Annotated[str, Accepts(digest())]
 _SOME = Field(min_length=1, max_length=MOST_RELEASES, fail_fast=True)
+_MOST = Field(max_length=MOST_RELEASES, fail_fast=True)
 _NOTHING = says(f"must be a list with at least one answer, and with {MOST_RELEASES:,} at most")
 
 
@@ -365,7 +366,8 @@ class AccountAnswer(Budgeted):
 class ReleasesAnswer(LossAnswer):
     """The answer to a question."""
 
-    releases: Annotated[list[ReleaseAnswer], _SOME, _NOTHING]
+    releases: Annotated[list[ReleaseAnswer], _MOST]
+    """None where groups are found, and none was."""
     dataset: str | None = None
     request_id: str | None = None
     budget: AccountAnswer | None = None

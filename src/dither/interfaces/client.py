@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, 
 
 from dither import errors
 from dither.aliases import newer
-from dither.errors import DitherError, InvalidArgument
+from dither.errors import AFTER_DRAW, DitherError, InvalidArgument
 from dither.interfaces import strict_json
 from dither.plain import MOST_ANSWERED, Json, JsonObject, as_float, finite_number, plain, with_infinities
 from dither.plain import Given as Parsed
@@ -418,7 +418,7 @@ class RemoteSession:
                     return self._read(response.read(LONGEST_ANSWER + 1), expected)
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
-                if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or problem.code == "source-failed":
+                if error.code not in (429, 503) or attempt == _ATTEMPTS - 1 or not _may_help(problem):
                     raise _error(problem) from None
                 time.sleep(_retry_after(error.headers.get("Retry-After"), 0.2 * 2**attempt))
             except (OSError, ValueError, http.client.HTTPException):
@@ -564,6 +564,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         newurl: str,  # noqa: ARG002
     ) -> None:
         return None
+
+
+def _may_help(problem: Problem) -> bool:
+    """Whether to send a request again may help: not where its source failed, or where it failed for good."""
+    return problem.code != "source-failed" and AFTER_DRAW not in problem.detail
 
 
 def _retry_after(given: str | None, usual: float) -> float:

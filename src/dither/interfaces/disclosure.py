@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from dither.interfaces.answers import ReleaseAnswer
+from dither.ledger.entries import FAILED
 from dither.plain import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def registry_entry(
 ) -> JsonObject:
     """One dataset of a ledger as an entry for a registry of deployments."""
     registered = next(item for item in book.datasets() if item.name == dataset)
-    entries = list(book.entries(dataset))
+    entries = [entry for entry in book.entries(dataset) if FAILED not in entry.body.get("release", {})]
     spent, words = book.spent(dataset), dict(details or {})
     answers = [answer for entry in entries if entry.kind == "release" for answer in _answers(entry.body.get("release"))]
     known: dict[str, Json] = {name: words.get(name) for name in DETAILS}

@@ -82,6 +82,8 @@ class Ledger:
         It and ``_unanswered`` change in the writer's turn alone, for threads share them."""
         self._unanswered: dict[int, Entry] = {}
         """Charges of this process whose release is not stored yet."""
+        self._failed: set[int] = set()
+        """Charges that this process knows to have failed for good."""
         try:
             prepare(database, create=create, check=check)
         except BaseException:
@@ -384,9 +386,14 @@ class Ledger:
                 self._known_head = None if self._known_head is None else self._known_head.moved(stored)
         return dict(stored.body["release"])
 
-    def fail(self, charge: Charge) -> None:
-        """Note that a charge has failed for good; if an answer is stored meanwhile, that stays."""
-        self.store(charge, {"answers": [], FAILED: True})
+    def fail(self, charge: Charge) -> Stored:
+        """Note that a charge has failed for good, and return what is stored: an answer that was there before stays."""
+        self._failed.add(charge.number)
+        return self.store(charge, {"answers": [], FAILED: True})
+
+    def has_failed(self, charge: Charge) -> bool:
+        """Whether this process knows that a charge failed for good, stored or not."""
+        return charge.number in self._failed
 
     def _stored_at_once(self, charge: Charge, kept: str, source: str | None) -> tuple[Entry | None, Purpose]:
         """The same in one statement, of a charge that this process made, if nobody else wrote."""

@@ -13,6 +13,7 @@ from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Row, Transaction
 from dither.ledger.database_schema import ACCOUNTS, RELATION, STATE
 from dither.ledger.entries import (
+    FAILED,
     GENESIS,
     Entry,
     Filter,
@@ -119,7 +120,9 @@ class Replay:
             if self.unanswered.pop(entry.charge or 0, None) != _labels(entry):
                 raise Broken("is a release without a charge of its own")
             number = entry.charge or 0
-            self.answered[number] = (entry.dataset, self.versions_charged.pop(number))
+            version = self.versions_charged.pop(number)
+            if FAILED not in entry.body["release"]:
+                self.answered[number] = (entry.dataset, version)
         elif entry.kind == "retire":
             self.retired.add(account)
         else:

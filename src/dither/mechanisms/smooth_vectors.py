@@ -64,8 +64,9 @@ def prepare_vector(
         heavy = _heavy_points(point_of, mechanism.constants)
         point = min(heavy, key=lambda item: (item.error_factor, noise_of(item)))
         # Compared with both: a delta is spent on no answer that one of them gives with less noise and without it.
-        if not loss.is_pure and noise_of(light := point_of(Gaussian())) < min(map(noise_of, heavy)):
-            point = light
+        with contextlib.suppress(InvalidArgument):  # (a beta that the Gaussian law does not admit)
+            if not loss.is_pure and noise_of(light := point_of(Gaussian())) < min(map(noise_of, heavy)):
+                point = light
     check_smoothness(point, ask.loss)
     spent = Loss(ask.loss.epsilon, 0.0 if point.law.pure else ask.loss.delta)
     return SmoothVectorNoise(statistic, spent, point, interval_loss, ask.confidence)

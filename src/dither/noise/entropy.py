@@ -46,11 +46,11 @@ splitting: Source = os.urandom
 @contextlib.contextmanager
 def first_draw(notice: Callable[[], None]) -> Iterator[None]:
     """Have ``notice`` called before this thread draws its first number."""
-    _watch.notice = notice
+    before, _watch.notice = _watch.notice, notice
     try:
         yield
     finally:
-        _watch.notice = None
+        _watch.notice = before
 
 
 MOST_BITS = 1 << 16

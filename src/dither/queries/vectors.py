@@ -289,6 +289,8 @@ class Histogram(StatisticQuery[Counts, CountIntervals, EntriesData]):
         if self.edges is None:
             wanted = "is missing: pass edges=[0, 50, 100], or bins=10 for equal ones between the declared bounds"
             raise InvalidArgument("edges", None, wanted)
+        if isinstance(declared, Date):
+            _check_days(declared, self.cuts)
         if self.drops_nulls:
             if not declared.drops_nulls:
                 raise drop_not_declared(self.nulls)
@@ -340,6 +342,16 @@ def _whole_cuts(grid: Grid, bins: int) -> tuple[int, ...]:
     if bins > high - low:
         raise InvalidArgument("bins", bins, f"must be at most {high - low}: there are no more steps within the bounds")
     return tuple(int(grid.value(low + -((low - high) * place // bins))) for place in range(bins + 1))
+
+
+def _check_days(declared: Date, edges: Sequence[float]) -> None:
+    """Edges of dates are shown as dates, so they must be some."""
+    try:
+        for edge in (edges[0], edges[-1]):
+            declared.displayed(math.ceil(edge))
+    except (OverflowError, ValueError):
+        wanted = "must be days or seconds since 1970 within the years 1 to 9999, as the column counts them"
+        raise InvalidArgument("edges", list(edges)[:9], wanted) from None
 
 
 def _short(edge: float) -> str:

@@ -217,9 +217,9 @@ class Cluster:
         """End the sandboxes of all nodes, and the connection if it was made here."""
         ray = _ray()
         for node in self._nodes:
-            with contextlib.suppress(ray.exceptions.RayError):
+            with contextlib.suppress(*_LOST, ray.exceptions.RayError):
                 ray.get(node.close.remote(), timeout=10)
-            with contextlib.suppress(ray.exceptions.RayError, ValueError):
+            with contextlib.suppress(*_LOST, ray.exceptions.RayError, ValueError):
                 ray.kill(node)
         self._nodes, self._cores = [], []
         if self._connected:

@@ -6,9 +6,10 @@ import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 
-from dither.errors import AFTER_DRAW, Contradiction, InvalidArgument, came_after_draw, note_draw
+from dither.errors import Contradiction, InvalidArgument, LedgerUnavailable, came_after_draw, note_draw
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.entries import DERIVED, FAILED, Body, Charge, Stored, charged_losses, derived_entries, derived_of
 from dither.noise.entropy import first_draw
@@ -67,7 +68,7 @@ class Spend:
         )
 
     def __str__(self) -> str:
-        return f"#{self.number}, {self.loss}: {'; '.join(self._answers()) or 'charged, and not answered'}"
+        return f"#{self.number}, {self.loss}: {self._text()}"
 
     def __repr__(self) -> str:
         return f"<Spend {self}>"
@@ -78,7 +79,12 @@ class Spend:
         return [*few, f"and {more:,} more"] if more > 0 else few
 
     def _row(self) -> tuple[str, str, str]:
-        return f"#{self.number}", "; ".join(self._answers()) or "charged, and not answered", str(self.loss)
+        return f"#{self.number}", self._text(), str(self.loss)
+
+    def _text(self) -> str:
+        if self.release is None or FAILED in self.release:
+            return "charged, and not answered"
+        return "; ".join(self._answers()) or "no group was found"
 
     def _repr_html_(self) -> str:
         return table_html(_HEADS, [self._row()])
@@ -98,6 +104,48 @@ class SpendHistory(list[Spend]):
 
     def _repr_html_(self) -> str:
         return table_html(_HEADS, [spend._row() for spend in self], note="" if self else "nothing was charged yet")
+
+
+class _Attempt:
+    """One attempt to answer a request.  A failure after the first draw ends the request: the draw may have decided it.
+
+    Where another attempt has stored an answer meanwhile, that is given instead.  docs/ledger.md, "Repeats".
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.stored: Stored = {}
+        self._ledger = ledger
+        self._charge: Charge | None = None
+        self._has_drawn = False
+        self._watch = first_draw(self._draws)
+
+    def _draws(self) -> None:
+        self._has_drawn = True
+
+    def begin(self, charge: Charge) -> None:
+        """It is charged, and reading begins."""
+        if self._ledger.has_failed(charge):
+            raise _failed_for_good()
+        self._charge = charge
+
+    def __enter__(self) -> Self:
+        self._watch.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._watch.__exit__(None, None, None)
+        is_final = self._has_drawn or (failure is not None and came_after_draw(failure))
+        # (An answer that can't be stored has its own rules: the ledger says whether it is there.)
+        if failure is None or self._charge is None or not is_final or isinstance(failure, LedgerUnavailable):
+            return False
+        note_draw(failure)
+        try:
+            self.stored = self._ledger.fail(self._charge)
+        except LedgerUnavailable:
+            return False  # (this process knows; docs/known-vulnerabilities.md)
+        return FAILED not in self.stored
 
 
 class Planned(Protocol):
@@ -299,44 +347,39 @@ class PaidSession:
             before = self._ledger.stored(self._name, question | {DERIVED: _derived_form(derived)})
             if before is not None and (kept := self._from_store(*before)) is not None:
                 return kept
-        with (
-            self._source.prepared([self._keyed(plan) for plan in read_plans])
-            if read_plans
-            else contextlib.nullcontext(_nothing) as read
-        ):
-            origin = self._source_of(derived)
-            source = self._mark() if read_plans else origin
-            charge = self._ledger.charge(
-                self._name,
-                [plan.loss if how is None else Loss(0.0) for plan, how in zip(plans, derived, strict=True)],
-                question=question | ({DERIVED: _derived_form(derived)} if any(derived) else {}),
-                older={"questions": [plan.older for plan in plans]},
-                request_id=request_id,
-                analyst=analyst,
+        with _Attempt(self._ledger) as attempt:
+            with (
+                self._source.prepared([self._keyed(plan) for plan in read_plans])
+                if read_plans
+                else contextlib.nullcontext(_nothing) as read
+            ):
+                origin = self._source_of(derived)
+                source = self._mark() if read_plans else origin
+                charge = self._ledger.charge(
+                    self._name,
+                    [plan.loss if how is None else Loss(0.0) for plan, how in zip(plans, derived, strict=True)],
+                    question=question | ({DERIVED: _derived_form(derived)} if any(derived) else {}),
+                    older={"questions": [plan.older for plan in plans]},
+                    request_id=request_id,
+                    analyst=analyst,
+                )
+                if charge.release is not None:
+                    return self._from_store(charge.release, charge.source) or charge.release
+                if charge.question.get(DERIVED) != (_derived_form(derived) if any(derived) else None):
+                    raise Contradiction("this request was charged meanwhile; ask again with the same request_id")
+                attempt.begin(charge)
+                answers = iter(read())
+            attempt.stored = self._ledger.store(
+                charge,
+                {
+                    "answers": [
+                        next(answers) if how is None else [release.to_dict() for release in how.releases()]
+                        for how in derived
+                    ]
+                },
+                source=source,
             )
-            if charge.release is not None:
-                self._from_store(charge.release, charge.source)
-                return charge.release
-            if charge.question.get(DERIVED) != (_derived_form(derived) if any(derived) else None):
-                raise Contradiction("this request was charged meanwhile; ask again with the same request_id")
-            answers = iter(self._read(read, charge))
-        whole = [next(answers) if how is None else [release.to_dict() for release in how.releases()] for how in derived]
-        return _answered(self._ledger.store(charge, {"answers": whole}, source=source))
-
-    def _read(self, read: Callable[[], Answers], charge: Charge) -> Answers:
-        """Read and answer.  A failure behind the first draw ends the request: it may be what the draw decided.
-
-        docs/ledger.md, "Repeats".
-        """
-        drawn: list[bool] = []
-        try:
-            with first_draw(lambda: drawn.append(True)):
-                return read()
-        except Exception as failure:
-            if drawn or came_after_draw(failure):
-                note_draw(failure)
-                self._ledger.fail(charge)
-            raise
+        return _answered(attempt.stored)
 
     def _keyed(self, plan: Planned) -> Planned:
         """The plan with the key that decides which rows of a person count: the same in all answers of an account.
@@ -394,8 +437,15 @@ def spent_loss(plans: Sequence[Planned], answers: Sequence[Sequence[Release]]) -
 def _answered(release: Stored) -> Stored:
     """What is stored for a request, unless it failed for good."""
     if FAILED in release:
-        raise Contradiction(f"this request was charged and failed when {AFTER_DRAW}; nothing was charged this time")
+        raise _failed_for_good()
     return release
+
+
+def _failed_for_good() -> Contradiction:
+    return Contradiction(
+        "this request was charged, and failed after a number had been drawn: ask with another request_id, which is "
+        "charged; nothing was charged this time"
+    )
 
 
 def _derived_form(derived: Sequence[Derivation | None]) -> JsonObject:

@@ -349,7 +349,7 @@ def _displayed_part(declared: ColumnType, part: GroupKey) -> GroupKey:
 def _dates(declared: Date, payload: Counted) -> Counted:
     if isinstance(payload, tuple):
         return tuple(_dates(declared, item) for item in payload)
-    # In ledgers of 0.2.0 the ends of histograms of dates are numbers.
+    # Before histograms of dates named their bins by dates, their ends were stored as numbers.
     return declared.parsed(payload) if isinstance(payload, str) else payload
 
 

@@ -51,10 +51,11 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except DitherError as error:
+            message = "; ".join([str(error), *getattr(error, "__notes__", [])])
             if as_json:
-                click.echo(json.dumps({"error": {"code": error.code, "message": str(error)}}))
+                click.echo(json.dumps({"error": {"code": error.code, "message": message}}))
             else:
-                click.secho(f"error: {error}", fg="red", err=True)
+                click.secho(f"error: {message}", fg="red", err=True)
             ctx.exit(2)
 
 

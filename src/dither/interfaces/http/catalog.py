@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dither.errors import Contradiction, DitherError, InvalidArgument, InvalidData, SourceFailed, UnknownDataset
+from dither.errors import (
+    Contradiction,
+    DitherError,
+    InvalidArgument,
+    InvalidData,
+    SourceFailed,
+    UnknownDataset,
+    came_after_draw,
+    note_draw,
+)
 from dither.interfaces.http.telemetry import log
 from dither.interfaces.http.worker_sessions import session_in
 from dither.interfaces.http.workers import DatasetWorker, Workers, WorkerSource
@@ -98,7 +107,10 @@ class Dataset:
         if isinstance(rows, int):
             other = f", or does not have the {rows:,} rows that its schema declares (for its owner: dither check)"
         charged = str(error).rpartition("; ")[2]
-        return SourceFailed(f"the source of {self.name!r} could not be read{other}; {charged}")
+        result = SourceFailed(f"the source of {self.name!r} could not be read{other}; {charged}")
+        if came_after_draw(error):
+            note_draw(result)
+        return result
 
     def close(self) -> None:
         """End the worker, once it has finished what is under way."""

@@ -169,10 +169,11 @@ class _Process:
             self.has_ended = True
             raise _Ended from None
 
-    def is_to_blame(self, number: int) -> bool:
-        """Whether the process ended because of this conversation: it took too long, or nothing else was read."""
+    @property
+    def blamed(self) -> int | None:
+        """The conversation that the process ended because of, if that is known: it took too long, or was alone."""
         with self._lock:
-            return self._blamed == number
+            return self._blamed
 
 
 class _Conversation:
@@ -219,7 +220,12 @@ class _Conversation:
     @property
     def is_to_blame(self) -> bool:
         """Whether the process ended because of this question."""
-        return self._process.is_to_blame(self._number)
+        return self._process.blamed == self._number
+
+    @property
+    def blames_another(self) -> bool:
+        """Whether it is known that the process ended because of another one."""
+        return self._process.blamed not in (None, self._number)
 
 
 class Workers:
@@ -393,9 +399,9 @@ class DatasetWorker:
         with contextlib.suppress(_Ended, _TooLong):
             answers: Answers = talk.ask(longest, do="read")["answers"]
             return answers
-        if not talk.is_to_blame:
-            # What the first process drew went nowhere, and why it ended has nothing to do with that.
-            with contextlib.suppress(_Ended, _TooLong, DitherError):
+        # Where a number was drawn it may be why the process ended, unless that is known to be another question's doing.
+        if talk.blames_another or not (talk.is_to_blame or talk.has_drawn):
+            with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed):
                 return self._read_alone(talk, message, longest)
         refused = _refused("this question was not answered", longest, DRAWN if talk.has_drawn else CHARGED)
         if talk.has_drawn:

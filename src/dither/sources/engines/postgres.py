@@ -92,7 +92,11 @@ class Postgres(Engine):
         reached = None
         with contextlib.suppress(self._psycopg.Error):
             connection = self._psycopg.connect(self._address, autocommit=True)
-            connection.execute(_SETTINGS)
+            try:
+                connection.execute(_SETTINGS)
+            except self._psycopg.Error:
+                connection.close()
+                raise
             reached = connection
         if reached is None:
             raise SourceFailed("PostgreSQL could not be reached at the declared source; nothing was charged")

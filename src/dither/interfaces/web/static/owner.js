@@ -63,7 +63,7 @@ function trail(dataset, spends, { entries, head }) {
   const asked = new Map(spends.map((one) => [one.number, one]));
   const what = (one) => {
     if (one.kind === "charge") return questionText(one.body.question);
-    if (one.kind === "release") return `answer to #${one.charge}`;
+    if (one.kind === "release") return `${one.body.release.failed ? "no" : "an"} answer to #${one.charge}`;
     return { register: "budget set", allow: "own budget", grow: "data have grown", retire: "retired" }[one.kind] ?? "";
   };
   const row = (one) => [
