@@ -30,11 +30,6 @@ _ORACLE = (
     "The oracle knows the local sensitivity of the data at hand and adds noise of just that scale, which shows it: not "
     "private. Ours must hide it too."
 )
-_CUT_PEAK = (
-    "The power law is steepest at its peak, where a shift and a dilation of the scale add up; a law that starts less "
-    "steep, and is as steep as the loss allows everywhere, has less spread with the same tails. The more so the larger "
-    "beta is beside epsilon: a third to a half on evenly spaced records, 1% on triangles."
-)
 
 _FIRST = (
     "Memory is that of the first answer of a fresh process. Ours loads its compiled kernels then, some 25 MiB for sums "
@@ -50,8 +45,6 @@ EXPLANATIONS: dict[str, str] = {
     "people/*/memory/*": "What every customer contributes to every cell is kept, and not the cells alone.",
     "*not private": _PRICE,
     "noise/scalar/*/time/diffprivlib": _FLOATS,
-    "noise/factor/*/error/PolyPlace*": _CUT_PEAK,
-    "graphs/triangles/*/error/PolyPlace*": _CUT_PEAK,
     "people/*/error/cwida*": (
         "Archived figures at scale 30, ours at scale 1: one customer is hidden among thirty times as many. They rest "
         "on bounds that were placed around the true answers and on a delta; ours are given neither."
@@ -159,7 +152,7 @@ EXPLANATIONS: dict[str, str] = {
         "The margin looks at the faces of the cell, where all records' planes meet: more than linear. The others fit "
         "blocks."
     ),
-    "noise/counting queries/*/time/* noise*(ours)": (
+    "noise/counting queries/*/time/*(ours)": (
         "Noise for the largest error is drawn for all counts together; noise on each count by itself is a plain vector "
         "of draws, with up to five times the largest error."
     ),
