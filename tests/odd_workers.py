@@ -22,7 +22,7 @@ GO_ON = "go-on"
 def odd(plan: Any, folder: Path) -> None:
     """Halfway: abort a maximum and fail a variance, after a draw abort a sum and fail a quantile; others wait.
 
-    A minimum waits for a file, and a mean holds the interpreter's lock meanwhile.
+    A minimum waits for a file, a trimmed mean too after a draw, and a mean holds the interpreter's lock meanwhile.
     """
     kind = type(plan.query).__name__
     report(0.5)
@@ -30,7 +30,7 @@ def odd(plan: Any, folder: Path) -> None:
         read.write(".")
     if kind == "Maximum":
         os.abort()
-    if kind in ("Sum", "Quantile"):
+    if kind in ("Sum", "Quantile", "TrimmedMean"):
         system(8)
     if kind == "Sum":
         os.abort()
@@ -38,7 +38,7 @@ def odd(plan: Any, folder: Path) -> None:
         raise SourceFailed("the file secret.csv cannot be read; what was charged stays charged")
     if kind == "Variance":
         raise MemoryError("777123")
-    while kind == "Minimum" and not (folder / GO_ON).exists():
+    while kind in ("Minimum", "TrimmedMean") and not (folder / GO_ON).exists():
         time.sleep(0.02)
     if kind == "Mean":
         # No other thread of this process runs meanwhile: calls through PyDLL keep the lock, and nothing else asks.

@@ -140,10 +140,25 @@ def test_a_question_that_drew_is_not_read_again_beside_others(server):
     status, payload, _ = server.call("POST", ASK, SUM | {"request_id": "guilty"})
     assert (status, payload["code"]) == (503, "worker-ended")
     assert "a number had been drawn" in payload["detail"]
-    assert (server.home / "data" / "reading-Sum").read_text() == "."
+    assert (server.home / "data" / "reading-Sum").read_text() == "."  # once
     _go_on(server)
     assert _outcome(server, place)["state"] == "done"
     _checked(server, {"innocent", "guilty"})
+
+
+def test_an_overrun_after_a_draw_ends_the_request(tmp_path):
+    """How long it takes may be what the draw decided."""
+    server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=100), "--longest-seconds", "5", odd=True).start()
+    try:
+        body = {"query": {"kind": "trimmed_mean", "column": "pay"}, "epsilon": 0.25, "request_id": "slow"}
+        status, payload, _ = server.call("POST", ASK, body)
+        assert (status, payload["code"]) == (503, "worker-ended")
+        assert "a number had been drawn" in payload["detail"]
+        _go_on(server)
+        assert server.call("POST", ASK, body)[0] == 409
+        assert _spent(server) == 0.25
+    finally:
+        server.stop()
 
 
 def test_others_are_answered_when_one_question_aborts(server):

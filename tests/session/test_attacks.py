@@ -1,6 +1,7 @@
 """Sessions under attack: one record in one group, errors without records, and public refusals before the charge."""
 
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import numpy as np
@@ -9,10 +10,13 @@ import pyarrow as pa
 import pytest
 
 import dither as dt
-from dither.errors import Contradiction, InvalidText
+from dither.errors import Contradiction, InvalidText, LedgerUnavailable
 from dither.ledger import open_ledger
+from dither.ledger.book import Ledger
+from dither.noise.entropy import notice_draw
 from dither.session import reading
 from dither.session.plan import plan
+from dither.session.reading import TableSource
 from dither.sources import windows
 from dither.sources.engines.duckdb import DuckDB
 from dither.sources.scans import LEFT_OUT, Found
@@ -178,6 +182,68 @@ def test_of_two_attempts_at_one_request_one_outcome_leaves(monkeypatch, tmp_path
         monkeypatch.setattr(reading, "found_keys", failing)
         assert ask(first) == answers[1] == ask(first)
         assert first.budget.spent.epsilon == 4.0
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
+@pytest.mark.parametrize("failure", [MemoryError, LedgerUnavailable, KeyboardInterrupt])
+def test_an_answer_that_cannot_be_stored_is_not_drawn_again(monkeypatch, failure, elsewhere):
+    """What was drawn is stored later, or the request has failed; who draws for this thread elsewhere says so."""
+    opened = dt.open(pa.table({"p": [1.0] * 90}), columns={"p": dt.Real(0, 2)}, rows=90, budget=BUDGET)
+    store, drawn, fails = Ledger._stored_release, [], [True]
+    run = TableSource._read_together
+
+    def failing(ledger, charge, kept, source):
+        if fails and '"failed"' not in kept:
+            fails.pop()
+            raise failure("the disk is full")
+        return store(ledger, charge, kept, source)
+
+    def read(source, plans, runs):
+        drawn.append(True)
+        if not elsewhere:
+            return run(source, plans, runs)
+        notice_draw()
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(run, source, plans, runs).result()
+
+    monkeypatch.setattr(Ledger, "_stored_release", failing)
+    monkeypatch.setattr(TableSource, "_read_together", read)
+
+    def ask():
+        return opened.ask(dt.Median("p"), epsilon=4.0, request_id="one")
+
+    with pytest.raises(failure):
+        ask()
+    if failure is LedgerUnavailable:
+        assert ask() == ask()
+    else:
+        with pytest.raises(Contradiction):
+            ask()
+    assert (len(drawn), opened.budget.spent.epsilon) == (1, 4.0)
+
+
+def test_a_failure_that_cannot_be_stored_is_known_to_its_process(monkeypatch):
+    """Until it can be."""
+    opened = dt.open(pa.table({"p": [1.0] * 90}), columns={"p": dt.Real(0, 2)}, rows=90, budget=BUDGET)
+    store, fails, run = Ledger._stored_release, [True, True], TableSource._read_together
+
+    def failing(*given):
+        if fails:
+            fails.pop()
+            raise LedgerUnavailable("the disk is full")
+        return store(*given)
+
+    def read(*given):
+        run(*given)
+        raise dt.SourceFailed("gone")
+
+    monkeypatch.setattr(Ledger, "_stored_release", failing)
+    monkeypatch.setattr(TableSource, "_read_together", read)
+    for expected in (dt.SourceFailed, Contradiction, Contradiction, Contradiction):
+        with pytest.raises(expected):
+            opened.ask(dt.Median("p"), epsilon=4.0, request_id="one")
+    assert not fails
+    assert opened.budget.spent.epsilon == 4.0
 
 
 def test_a_failure_after_a_draw_ends_the_request(monkeypatch, tmp_path):

@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 from dither.accounting import filters
 from dither.accounting.filters import DELTA_UNITS, FilterState
 from dither.aliases import accepts_older
-from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, Retired
+from dither.errors import BudgetExceeded, Contradiction, InvalidArgument, LedgerUnavailable, Retired
 from dither.ledger import accounts, chain
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import STORING, WRITING, Database, Purpose, Transaction
@@ -54,6 +54,8 @@ _ANSWERS = "kind = 'release' AND dataset = ? AND key = ? AND NOT body LIKE ?"
 _FAILURE = f'{{"release":{{"answers":[],"{FAILED}":%'
 _UNTOUCHED = "nothing was read, nothing was charged"
 _MOST_UNANSWERED = 10_000
+_Request: TypeAlias = tuple[str, str, str]
+"""Dataset, analyst and request id."""
 Spent: TypeAlias = list[tuple[AccountRow, FilterState]]
 """The accounts that pay, each with its state behind a charge."""
 
@@ -82,8 +84,10 @@ class Ledger:
         It and ``_unanswered`` change in the writer's turn alone, for threads share them."""
         self._unanswered: dict[int, Entry] = {}
         """Charges of this process whose release is not stored yet."""
-        self._failed: set[int] = set()
-        """Charges that this process knows to have failed for good."""
+        self._failed: set[_Request] = set()
+        """Requests that are known here to have failed for good, and of which that is not stored yet."""
+        self._unstored: dict[_Request, tuple[Mapping[str, Json], str | None]] = {}
+        """Releases that could not be stored, with the marks of their sources: they are not drawn again."""
         try:
             prepare(database, create=create, check=check)
         except BaseException:
@@ -356,6 +360,19 @@ class Ledger:
         kept = plain_json("release", release)
         if source is not None:
             name("source", source)
+        try:
+            stored = self._stored_release(charge, kept, source)
+        except LedgerUnavailable:
+            if FAILED not in release:
+                self._unstored[_request(charge)] = release, source
+                if len(self._unstored) > _MOST_UNANSWERED:
+                    self._failed.add(dropped := next(iter(self._unstored)))
+                    del self._unstored[dropped]
+            raise
+        self._unstored.pop(_request(charge), None)
+        return stored
+
+    def _stored_release(self, charge: Charge, kept: str, source: str | None) -> Stored:
         quick, purpose = self._stored_at_once(charge, kept, source)
         if quick is not None:
             return dict(quick.body["release"])
@@ -388,12 +405,23 @@ class Ledger:
 
     def fail(self, charge: Charge) -> Stored:
         """Note that a charge has failed for good, and return what is stored: an answer that was there before stays."""
-        self._failed.add(charge.number)
-        return self.store(charge, {"answers": [], FAILED: True})
+        self._failed.add(_request(charge))
+        stored = self.store(charge, {"answers": [], FAILED: True})
+        self._failed.discard(_request(charge))
+        return stored
 
     def has_failed(self, charge: Charge) -> bool:
-        """Whether this process knows that a charge failed for good, stored or not."""
-        return charge.number in self._failed
+        """Whether it is known here, though not stored, that a charge failed for good."""
+        return not charge.fresh and _request(charge) in self._failed
+
+    def has_unstored(self, charge: Charge) -> bool:
+        """Whether there is a release of this charge that could not be stored: ``store_again`` does."""
+        return _request(charge) in self._unstored
+
+    def store_again(self, charge: Charge) -> Stored:
+        """Store the release of a charge that could not be stored when it was drawn."""
+        release, source = self._unstored[_request(charge)]
+        return self.store(charge, release, source=source)
 
     def _stored_at_once(self, charge: Charge, kept: str, source: str | None) -> tuple[Entry | None, Purpose]:
         """The same in one statement, of a charge that this process made, if nobody else wrote."""
@@ -685,6 +713,10 @@ def _retired(dataset: str) -> Retired:
 
 def _filter(state: FilterState) -> Filter:
     return {"kind": state.name, "epsilon": state.epsilon, "delta": state.delta, "slack": state.slack}
+
+
+def _request(charge: Charge) -> _Request:
+    return charge.dataset, charge.analyst, charge.request_id
 
 
 def _losses(loss: Loss | Sequence[Loss]) -> list[Loss]:

@@ -33,10 +33,15 @@ _watch = _Watch()
 
 def system(count: int) -> bytes:
     """Bytes of the operating system, for everything that an answer depends on."""
+    notice_draw()
+    return os.urandom(count)
+
+
+def notice_draw() -> None:
+    """Say that a number is drawn, here or in a process that works for this thread, to whoever wants to know."""
     if _watch.notice is not None:
         notice, _watch.notice = _watch.notice, None
         notice()
-    return os.urandom(count)
 
 
 splitting: Source = os.urandom

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 
-from dither.errors import Contradiction, InvalidArgument, LedgerUnavailable, came_after_draw, note_draw
+from dither.errors import Contradiction, InvalidArgument, LedgerUnavailable, note_draw
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.entries import DERIVED, FAILED, Body, Charge, Stored, charged_losses, derived_entries, derived_of
 from dither.noise.entropy import first_draw
@@ -123,8 +123,10 @@ class _Attempt:
         self._has_drawn = True
 
     def begin(self, charge: Charge) -> None:
-        """It is charged, and reading begins."""
+        """It is charged, and reading begins, unless this process knows that it failed for good."""
         if self._ledger.has_failed(charge):
+            with contextlib.suppress(LedgerUnavailable):
+                self._ledger.fail(charge)
             raise _failed_for_good()
         self._charge = charge
 
@@ -136,16 +138,16 @@ class _Attempt:
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self._watch.__exit__(None, None, None)
-        is_final = self._has_drawn or (failure is not None and came_after_draw(failure))
-        # (An answer that can't be stored has its own rules: the ledger says whether it is there.)
-        if failure is None or self._charge is None or not is_final or isinstance(failure, LedgerUnavailable):
+        if failure is None or self._charge is None or not self._has_drawn or self._ledger.has_unstored(self._charge):
             return False
-        note_draw(failure)
         try:
             self.stored = self._ledger.fail(self._charge)
-        except LedgerUnavailable:
-            return False  # (this process knows; docs/known-vulnerabilities.md)
-        return FAILED not in self.stored
+        except Exception:  # noqa: BLE001  (it is the failure that is raised; this process knows that it was final)
+            self.stored = {FAILED: True}
+        if FAILED in self.stored:
+            note_draw(failure)
+            return False
+        return isinstance(failure, Exception)  # and not where the program is to end
 
 
 class Planned(Protocol):
@@ -364,7 +366,10 @@ class PaidSession:
                     analyst=analyst,
                 )
                 if charge.release is not None:
-                    return self._from_store(charge.release, charge.source) or charge.release
+                    self._from_store(charge.release, charge.source)
+                    return charge.release
+                if self._ledger.has_unstored(charge):
+                    return _answered(self._ledger.store_again(charge))
                 if charge.question.get(DERIVED) != (_derived_form(derived) if any(derived) else None):
                     raise Contradiction("this request was charged meanwhile; ask again with the same request_id")
                 attempt.begin(charge)

@@ -21,12 +21,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Unpack
 
-from dither.errors import AFTER_DRAW, DitherError, note_draw
+from dither.errors import AFTER_DRAW, DitherError
 from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
 from dither.interfaces.http.environment import source_environment
 from dither.interfaces.http.problems import Refused
 from dither.interfaces.http.telemetry import WorkFailed, log
 from dither.kernels.progress import report
+from dither.noise.entropy import notice_draw
 from dither.session.plan import SessionPlan
 
 COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
@@ -193,24 +194,30 @@ class _Conversation:
             except queue.Empty:
                 if not patient:
                     self._process.end(self._number)
+                    self._look_for_draws()
                 raise _TooLong from None
             if reply is None:
                 raise _Ended
             if "drew" in reply:
-                self.has_drawn = True
+                self._note_draw()
             elif "share" in reply:
                 report(reply["share"])
             else:
-                self._raise_error(reply)
+                raise_error(reply)
                 return reply
 
-    def _raise_error(self, reply: Message) -> None:
+    def _note_draw(self) -> None:
+        self.has_drawn = True
+        notice_draw()
+
+    def _look_for_draws(self) -> None:
+        """What a process that was ended had said before; what cannot be known counts as a draw."""
         try:
-            raise_error(reply)
-        except Exception as error:
-            if self.has_drawn:
-                note_draw(error)
-            raise
+            while (reply := self._replies.get(timeout=2 * _ENDING)) is not None:
+                if "drew" in reply:
+                    self._note_draw()
+        except queue.Empty:
+            self._note_draw()
 
     def leave(self) -> None:
         """Say that nothing more will be asked."""
@@ -221,11 +228,6 @@ class _Conversation:
     def is_to_blame(self) -> bool:
         """Whether the process ended because of this question."""
         return self._process.blamed == self._number
-
-    @property
-    def blames_another(self) -> bool:
-        """Whether it is known that the process ended because of another one."""
-        return self._process.blamed not in (None, self._number)
 
 
 class Workers:
@@ -399,14 +401,11 @@ class DatasetWorker:
         with contextlib.suppress(_Ended, _TooLong):
             answers: Answers = talk.ask(longest, do="read")["answers"]
             return answers
-        # Where a number was drawn it may be why the process ended, unless that is known to be another question's doing.
-        if talk.blames_another or not (talk.is_to_blame or talk.has_drawn):
+        # Where a number was drawn it may be why the process ended, or why this was still under way when it did.
+        if not (talk.is_to_blame or talk.has_drawn):
             with contextlib.suppress(_Ended, _TooLong, DitherError, WorkFailed):
                 return self._read_alone(talk, message, longest)
-        refused = _refused("this question was not answered", longest, DRAWN if talk.has_drawn else CHARGED)
-        if talk.has_drawn:
-            note_draw(refused)
-        raise refused
+        raise _refused("this question was not answered", longest, DRAWN if talk.has_drawn else CHARGED)
 
     def _read_alone(self, first: _Conversation, message: Message, longest: float) -> Answers:
         """Again, for a question that was charged when its process ended because of another one."""
