@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from dither.noise import entropy
-from dither.noise.entropy import LazyBits, first_draw, random_words, splitting, system, uniform_integer
+from dither.noise.entropy import LazyBits, random_words, splitting, system, uniform_integer, watched
 from dither.numbers import precision
 
 
@@ -46,9 +46,9 @@ def test_extending_keeps_every_bit_that_was_read(bits):
 def test_a_first_draw_is_noticed_once_and_within_another_by_both():
     """Who watches a thread is called before its first draw; how records are split is no draw."""
     calls = []
-    with first_draw(lambda: calls.append("outer")):
+    with watched(lambda: calls.append("outer")):
         splitting(8)
-        with first_draw(lambda: calls.append("inner")):
+        with watched(lambda: calls.append("inner")):
             system(8)
             system(8)
         assert calls == ["inner"]

@@ -372,7 +372,7 @@ class Ledger:
         self._unstored.pop(_request(charge), None)
         return stored
 
-    def _stored_release(self, charge: Charge, kept: str, source: str | None) -> Stored:
+    def _stored_release(self, charge: Charge, kept: str, source: str | None) -> JsonObject:
         quick, purpose = self._stored_at_once(charge, kept, source)
         if quick is not None:
             return dict(quick.body["release"])
@@ -403,7 +403,7 @@ class Ledger:
                 self._known_head = None if self._known_head is None else self._known_head.moved(stored)
         return dict(stored.body["release"])
 
-    def fail(self, charge: Charge) -> Stored:
+    def fail(self, charge: Charge) -> JsonObject:
         """Note that a charge has failed for good, and return what is stored: an answer that was there before stays."""
         self._failed.add(_request(charge))
         stored = self.store(charge, {"answers": [], FAILED: True})
@@ -418,7 +418,7 @@ class Ledger:
         """Whether there is a release of this charge that could not be stored: ``store_again`` does."""
         return _request(charge) in self._unstored
 
-    def store_again(self, charge: Charge) -> Stored:
+    def store_again(self, charge: Charge) -> JsonObject:
         """Store the release of a charge that could not be stored when it was drawn."""
         release, source = self._unstored[_request(charge)]
         return self.store(charge, release, source=source)

@@ -22,10 +22,25 @@ Source: TypeAlias = Callable[[int], bytes]
 """Returns the given number of fresh, uniform, independent bytes."""
 
 
-class _Watch(threading.local):
-    """Who wants to know that this thread draws."""
+class Draws:
+    """Whether a number was drawn while this was watching."""
 
-    notice: Callable[[], None] | None = None
+    def __init__(self, notice: Callable[[], None] | None = None) -> None:
+        self.have_begun = False
+        self._notice = notice
+
+    def begin(self) -> None:
+        """A number is about to be drawn."""
+        if not self.have_begun:
+            self.have_begun = True
+            if self._notice is not None:
+                self._notice()
+
+
+class _Watch(threading.local):
+    """Who watches this thread."""
+
+    draws: Draws | None = None
 
 
 _watch = _Watch()
@@ -38,10 +53,9 @@ def system(count: int) -> bytes:
 
 
 def notice_draw() -> None:
-    """Say that a number is drawn, here or in a process that works for this thread, to whoever wants to know."""
-    if _watch.notice is not None:
-        notice, _watch.notice = _watch.notice, None
-        notice()
+    """Say that a number is drawn, here or in a process that works for this thread, to whoever watches it."""
+    if _watch.draws is not None:
+        _watch.draws.begin()
 
 
 splitting: Source = os.urandom
@@ -49,13 +63,13 @@ splitting: Source = os.urandom
 
 
 @contextlib.contextmanager
-def first_draw(notice: Callable[[], None]) -> Iterator[None]:
-    """Have ``notice`` called before this thread draws its first number."""
-    before, _watch.notice = _watch.notice, notice
+def watched(notice: Callable[[], None] | None = None) -> Iterator[Draws]:
+    """Watch the draws of this thread; ``notice`` is called before the first of them."""
+    before, _watch.draws = _watch.draws, Draws(notice)
     try:
-        yield
+        yield _watch.draws
     finally:
-        _watch.notice = before
+        _watch.draws = before
 
 
 MOST_BITS = 1 << 16

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self, SupportsFloat, cast
 from dither.errors import Contradiction, InvalidArgument, LedgerUnavailable, note_draw
 from dither.ledger import Ledger, MemoryLedger
 from dither.ledger.entries import DERIVED, FAILED, Body, Charge, Stored, charged_losses, derived_entries, derived_of
-from dither.noise.entropy import first_draw
+from dither.noise.entropy import watched
 from dither.notebooks import share_html, table_html
 from dither.privacy import Budget, Loss, Relation
 from dither.release import MOST_PRINTED, Release, Releases
@@ -113,14 +113,10 @@ class _Attempt:
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        self.stored: Stored = {}
+        self.stored: JsonObject = {}
         self._ledger = ledger
         self._charge: Charge | None = None
-        self._has_drawn = False
-        self._watch = first_draw(self._draws)
-
-    def _draws(self) -> None:
-        self._has_drawn = True
+        self._watch = watched()
 
     def begin(self, charge: Charge) -> None:
         """It is charged, and reading begins, unless this process knows that it failed for good."""
@@ -131,14 +127,19 @@ class _Attempt:
         self._charge = charge
 
     def __enter__(self) -> Self:
-        self._watch.__enter__()
+        self._draws = self._watch.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self._watch.__exit__(None, None, None)
-        if failure is None or self._charge is None or not self._has_drawn or self._ledger.has_unstored(self._charge):
+        if (
+            failure is None
+            or self._charge is None
+            or not self._draws.have_begun
+            or self._ledger.has_unstored(self._charge)
+        ):
             return False
         try:
             self.stored = self._ledger.fail(self._charge)
@@ -439,7 +440,7 @@ def spent_loss(plans: Sequence[Planned], answers: Sequence[Sequence[Release]]) -
     return total_loss([plan for plan, free in zip(plans, derived, strict=True) if not free])
 
 
-def _answered(release: Stored) -> Stored:
+def _answered(release: JsonObject) -> JsonObject:
     """What is stored for a request, unless it failed for good."""
     if FAILED in release:
         raise _failed_for_good()

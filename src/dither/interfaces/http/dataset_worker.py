@@ -30,7 +30,7 @@ from dither.interfaces.http.channel import Channel, Message, error_message
 from dither.kernels.compiled import compile_always
 from dither.kernels.compiled import load as load_compiler
 from dither.kernels.progress import reporting
-from dither.noise.entropy import first_draw
+from dither.noise.entropy import watched
 from dither.session.graph_quotes import graph_plan
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
@@ -190,7 +190,7 @@ class Worker:
                 if self._waiting[number].get() != "read":
                     return None
                 # Said before it is done: the server knows it even of a process that ends then.
-                with reporting(self._progress(number)), first_draw(lambda: self._send(number, {"drew": True})):
+                with reporting(self._progress(number)), watched(lambda: self._send(number, {"drew": True})):
                     answers = read()
         return {"answers": answers}
 
