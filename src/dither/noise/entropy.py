@@ -22,7 +22,7 @@ Source: TypeAlias = Callable[[int], bytes]
 """Returns the given number of fresh, uniform, independent bytes."""
 
 
-class Draws:
+class WatchedDraws:
     """Whether a number was drawn while this was watching."""
 
     def __init__(self, notice: Callable[[], None] | None = None) -> None:
@@ -40,7 +40,7 @@ class Draws:
 class _Watch(threading.local):
     """Who watches this thread."""
 
-    draws: Draws | None = None
+    draws: WatchedDraws | None = None
 
 
 _watch = _Watch()
@@ -63,9 +63,9 @@ splitting: Source = os.urandom
 
 
 @contextlib.contextmanager
-def watched(notice: Callable[[], None] | None = None) -> Iterator[Draws]:
+def watched(notice: Callable[[], None] | None = None) -> Iterator[WatchedDraws]:
     """Watch the draws of this thread; ``notice`` is called before the first of them."""
-    before, _watch.draws = _watch.draws, Draws(notice)
+    before, _watch.draws = _watch.draws, WatchedDraws(notice)
     try:
         yield _watch.draws
     finally:
