@@ -45,8 +45,9 @@ class Inverse(Mechanism):
 
     def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         only_noises(self.name, ask.noise)
-        if isinstance(ask.statistic, RankedValues):
-            several = SeveralDraws.of(ask.statistic, ask.loss, ask.usable.exact_epsilon, ask.confidence, ask.interval)
+        if isinstance(ask.statistic, HasQuantiles):
+            quantiles = cast("RankedValues", ask.statistic)
+            several = SeveralDraws.of(quantiles, ask.loss, ask.usable.exact_epsilon, ask.confidence, ask.interval)
             return cast("Prepared[Data]", several)  # its data are those of its statistic
         if not isinstance(ask.statistic, HasReachableValues) or not isinstance(ask.statistic, Statistic):
             raise NotApplicable("mechanism", self.name, "this query has no chain of reachable values", "smooth")

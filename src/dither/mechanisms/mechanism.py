@@ -129,6 +129,14 @@ class Prepared(ABC, Generic[Data]):
         """
         return None
 
+    @property
+    def laplace_scales(self) -> tuple[Fraction, ...] | None:
+        """The scales of the independent integer Laplace noise that it adds to each number, in grid steps: public.
+
+        None if what it adds is anything else.
+        """
+        return None
+
     @abstractmethod
     def run(self, data: Data) -> Outcome:
         """Read the private data and answer.  Raises nothing that depends on them."""

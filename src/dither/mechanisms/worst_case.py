@@ -44,7 +44,7 @@ class WorstCase(Mechanism):
 
     def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         if isinstance(ask.statistic, VectorStatistic):
-            return _vector_noise(ask, ask.statistic)
+            return vector_noise(ask, ask.statistic)
         law = ask.noise or Laplace()
         point = point_of(law, ask.usable, Fraction(0))
         spent = _spent(ask.loss, law, point.alpha, max(ask.statistic.global_sensitivity, 1) / point.alpha)
@@ -59,7 +59,7 @@ def _spent(loss: Loss, law: Law, shift: Fraction, least_scale: Fraction) -> Loss
     return Loss(loss.epsilon, stated=stated)
 
 
-def _vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) -> Prepared[Data]:
+def vector_noise(ask: MechanismSpec[Data], statistic: VectorStatistic[Data]) -> ScaledVector[Data]:
     """Laplace noise by the l1, Gaussian noise by the l2 sensitivity; with delta > 0 whichever is smaller."""
     only_noises("worst_case", ask.noise, "laplace", "gaussian")
     by_l1 = statistic.l1 / point_of(Laplace(), ask.usable, Fraction(0)).alpha
@@ -165,6 +165,10 @@ class ScaledVector(Prepared[Data]):
 
     def _scales(self) -> list[Fraction]:
         return [global_sensitivity * self.unit for global_sensitivity in self.statistic.global_sensitivities]
+
+    @property
+    def laplace_scales(self) -> tuple[Fraction, ...] | None:
+        return tuple(self._scales()) if self.law.name == "laplace" else None
 
     @property
     def _unbounded(self) -> bool:

@@ -17,7 +17,7 @@ from dither.accounting.cascades import Composition, Step
 from dither.errors import InvalidArgument
 from dither.kernels.elementary import Floats
 from dither.mechanisms.mechanism import MechanismSpec
-from dither.mechanisms.worst_case import ScaledVector, WorstCase
+from dither.mechanisms.worst_case import ScaledVector, vector_noise
 from dither.noise.law import Law
 from dither.noise.weighted_sums import sum_quantile
 from dither.privacy import Loss, Neighbours
@@ -25,7 +25,7 @@ from dither.procedures.block_fits import RegressionRecords
 from dither.procedures.regression import Fit, RegressionFacts, RegressionPlan
 from dither.sources.column import Column, Table
 from dither.sources.grid import Grid
-from dither.statistics.moments import Moments
+from dither.statistics.moments import ColumnSums, Moments
 
 STEEPEST = 2.0**20
 """Coefficients, in half widths of the response for a half width of a feature, are cut to this size."""
@@ -49,7 +49,7 @@ class MomentRegression(RegressionPlan):
     Cost       O(n p^2) exact products; nothing grows with 1/epsilon.
     """
 
-    prepared: ScaledVector[Table]
+    prepared: ScaledVector[ColumnSums | Table]
     statistic: Moments
     noise: str = "laplace"
 
@@ -291,7 +291,5 @@ def plan_moments(
     )
     if not model.intercept and any(abs(m) > FARTHEST * h for m, h in map(statistic.centred, range(len(features) + 1))):
         raise InvalidArgument("bounds", "far from zero", "must not be so narrow and far from zero without an intercept")
-    prepared = WorstCase().prepare(MechanismSpec(statistic, loss))
-    if not isinstance(prepared, ScaledVector):
-        raise TypeError("a vector has noise of its own")
+    prepared = vector_noise(MechanismSpec(statistic, loss), statistic)
     return MomentRegression(model, prepared.loss, miss, prepared, statistic, prepared.noise_name)

@@ -22,7 +22,6 @@ from dither.errors import DitherError, UnknownDataset
 from dither.ledger.book import Ledger
 from dither.ledger.entries import Body, Entry, canonical
 from dither.mechanisms.noise_intervals import laplace_sum_half_width, laplace_sum_masses, missed_share
-from dither.mechanisms.worst_case import ScaledVector
 from dither.privacy import Loss, Neighbours
 from dither.queries.free_counts import FreeCountPlan
 from dither.queries.plan import Plan, Result
@@ -319,24 +318,27 @@ def _planned_again(schema: Schema, stored: StoredHistogram, predicate: Predicate
             planned = plan(stored.query, read, where=predicate, **stored.options)
         except (DitherError, TypeError, ValueError):
             continue
-        laplace = isinstance(planned.released_by, ScaledVector) and planned.released_by.law.name == "laplace"
-        if laplace and canonical(planned.asked) == stored.text:
+        if _laplace_scales(planned) is not None and canonical(planned.asked) == stored.text:
             return planned
     return None
+
+
+def _laplace_scales(planned: TablePlan) -> tuple[Fraction, ...] | None:
+    return None if planned.released_by is None else planned.released_by.laplace_scales
 
 
 def _derived(
     asked: TablePlan, stored: StoredHistogram, planned: TablePlan, family: CountedBins, own: tuple[Predicate, ...]
 ) -> Derivation | None:
-    prepared, histogram = planned.released_by, planned.query
-    if not isinstance(prepared, ScaledVector) or not isinstance(histogram, Histogram):
+    scales, histogram = _laplace_scales(planned), planned.query
+    if scales is None or not isinstance(histogram, Histogram):
         return None
     column, schema = str(histogram.column), asked.schema
-    if len(prepared.statistic.global_sensitivities) != len(stored.values):
+    if len(scales) != len(stored.values):
         return None
     if family.domain is not None and family.domain.column != column:
         return None
-    scale = max(prepared.statistic.global_sensitivities) * prepared.unit
+    scale = max(scales)
     whole = planned.expected_rows  # of all rows, where their number is public
     keys = _keys(asked, column)
     if keys is None:
@@ -350,7 +352,7 @@ def _derived(
             return None
         chosen = tuple(tuple(place is not None and query[place] for place in places) for query in family.queries)
         group: dict[str, GroupKey] | None = None if key is None else {column: key}
-        groups.append((group, _plan_of(asked, prepared, scale, whole, chosen, stored.charge.number)))
+        groups.append((group, _plan_of(asked, planned.noise, scale, whole, chosen, stored.charge.number)))
     return Derivation(stored, asked, scale, tuple(groups))
 
 
@@ -364,7 +366,7 @@ def _keys(asked: TablePlan, column: str) -> list[str] | None:
 
 def _plan_of(
     asked: TablePlan,
-    prepared: ScaledVector,
+    noise: str,
     scale: Fraction,
     whole: int | None,
     chosen: tuple[tuple[bool, ...], ...],
@@ -373,7 +375,7 @@ def _plan_of(
     joint = isinstance(asked.query, CountingQueries) and asked.query.joint
     missed = missed_share(asked.confidence)
     each = missed / len(chosen) if missed is not None and joint else missed
-    noise, mechanism = prepared.noise_name, "worst_case"
+    mechanism = "worst_case"
     counts = tuple(
         FreeCountPlan(
             asked.label, choice, whole, scale, each, asked.neighbours, mechanism, noise, asked.schema.most_rows
