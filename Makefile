@@ -2,7 +2,7 @@
 
 PYTHON  ?= python3
 # Many tests wait for schedules, servers and limits in time: more workers than cores keep the cores busy.
-WORKERS ?= 5
+WORKERS ?= 3
 # Exact versions of everything that is installed; `make CONSTRAINTS= setup` takes the newest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
 
@@ -21,6 +21,7 @@ SETUP  := $(VENV)/.setup-done
 # $(call alone,NAME) COMMAND waits until no other make of this tree holds the lock NAME; without flock it just runs.
 LOCKS := $(CURDIR)/.cache/locks
 FLOCK := $(shell mkdir -p $(LOCKS) 2>/dev/null && touch $(LOCKS)/setup $(LOCKS)/heavy 2>/dev/null && flock --help >/dev/null 2>&1 && echo flock -o)
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 alone  = $(if $(FLOCK),$(FLOCK) $(LOCKS)/$(1))
 
 # Python keeps what it compiled: tests start hundreds of processes, and each would compile all its imports again.
@@ -29,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures quick test test-long lint pytest bench constraints api format clean
+.PHONY: help setup demo docs pictures quick test test-slow test-long lint bench constraints api format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,21 +74,23 @@ quick: setup ## an answer within a minute: style, import contracts and the quick
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/lint-imports --no-logo > /dev/null || $(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --quiet -r fE $(QUICK)
+	@$(PYTEST) -m "not slow" --quiet -r fE $(QUICK)
 
-test: lint pytest ## lint, type-check and test; slow tests shortened
+test: lint ## lint, type-check and the quick tests: five minutes of tests on two cores
+	$(call alone,heavy) $(PYTEST) -m "not slow" --durations=10
+
+test-slow: setup ## what takes longer: clusters, wheels, all engines and mutants, servers under load
+	$(call alone,heavy) $(PYTEST) -m slow --durations=10
 
 test-long: export DITHER_LONG = 1
-test-long: lint pytest ## the same with every statistical and soak test in full
+test-long: lint ## all tests, with every statistical and soak test in full: hours
+	$(call alone,heavy) $(PYTEST) --durations=10
 
 lint: setup ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-
-pytest: lint
-	$(call alone,heavy) $(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=10
 
 bench: setup ## side by side with other libraries, each in an environment of its own
 	$(call alone,heavy) $(BIN)/dither bench all --peers .cache/peers --out bench-output

@@ -21,20 +21,16 @@ from hypothesis import HealthCheck, settings
 
 from servers import postgres, postgres_schema, postgres_server, spark  # noqa: F401  (fixtures)
 
-WAITING = (
-    "sandbox/test_programs_guide",
-    "sandbox/test_cluster",
-    "sandbox/test_channels",
-    "http/test_workers",
-    "http/test_torn_and_jumping",
-    "http/test_timing",
-    "http/test_jobs",
-    "http/test_read_only",
-    "cli/test_run",
+HAVE_SERVERS = (
+    "http/",
     "web/",
+    "sandbox/",
+    "cli/test_calls_cli",
+    "cli/test_run",
+    "queries/test_registry",
     "ledger/test_faults",
 )
-"""Tests that mostly wait: for public schedules, limits in time, servers and browsers."""
+"""Tests whose servers, sandboxes or browsers are shared by the tests of their file."""
 
 
 settings.register_profile("dither", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -101,33 +97,28 @@ def pytest_make_collect_report(collector):
         return (yield)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Half of the workers begin with the tests that wait, so that the others keep the processor busy meanwhile.
+    """Say which tests are slow, and which ones share what is expensive to start.
 
-    Another one begins with those that need Spark, so that few workers start a Java of their own.  xdist first gives
-    each worker an equal run of the list, and then lets whoever is done take from the others' ends.
+    Items of ``sampled(n)`` beyond n are slow: the n that stay are spread evenly, so that the same ones run everywhere.
+    Tests that need Spark run in one worker, which starts one Java; tests of a file with servers run in one worker.
     """
-    workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    if workers == 1:
-        return
-    waiting = [[] for _ in range(workers // 2)]
-    others, spark_tests = [], []
-    modules = {}
+    sampled: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         name = Path(item.path).relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
-        if name.startswith(WAITING):
-            waiting[modules.setdefault(name, len(modules)) % len(waiting)].append(item)
-        elif _needs_spark(item, name):
-            spark_tests.append(item)
-        else:
-            others.append(item)
-    size = len(items) // workers
-    ordered = []
-    for one in waiting:
-        rest = max(0, size - len(one))
-        ordered += one + others[:rest]
-        others = others[rest:]
-    items[:] = ordered + spark_tests + others
+        needs_spark = _needs_spark(item, name)
+        if item.get_closest_marker("sampled"):
+            sampled.setdefault((item.path, item.originalname), []).append(item)
+        if needs_spark and not item.get_closest_marker("quick_spark"):
+            item.add_marker("slow")
+        if needs_spark or name.startswith(HAVE_SERVERS):
+            item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else Path(name).stem))
+    for of_one_function in sampled.values():
+        (kept,) = of_one_function[0].get_closest_marker("sampled").args
+        for rank, item in enumerate(of_one_function):
+            if rank * kept // len(of_one_function) == (rank - 1) * kept // len(of_one_function):
+                item.add_marker("slow")
 
 
 def _needs_spark(item: pytest.Item, name: str) -> bool:

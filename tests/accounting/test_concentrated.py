@@ -159,6 +159,7 @@ def test_drawn_answers_have_bounded_range_on_all_small_datasets(subject, name):
     assert longest == pytest.approx(stated, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_quantiles_by_levels_show_at_most_their_rho(epsilon):
     """Three quantiles of four records, level by level; the exact law over all pairs, and what a wrong rate shows."""
@@ -213,6 +214,7 @@ def game(state, strategy, bar, depth, path=(), here=1.0, there=1.0):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.floats(0.2, 3.0),

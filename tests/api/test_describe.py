@@ -87,6 +87,7 @@ def test_the_types_of_a_text_file_are_paid_for(as_csv, frame):
     assert is_near([place % 100 for place in range(N) if place % 5], described["mixed"].quantiles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.95, None])
 def test_everything_together_costs_what_was_asked(frame, confidence):
     """All releases of all columns, composed by their own stated laws; a tenth more of rho would not fit."""
@@ -119,6 +120,7 @@ def test_the_plan_is_made_of_public_facts():
     assert plans[0] == plans[1] == plans[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "records", "epsilon"), [(16, 1_000, 1.0), (1, 100, 1.0), (200, 20_000, 0.1)])
 def test_too_few_records_are_refused_with_what_is_enough(columns, records, epsilon):
     """Before anything is read; the epsilon and the number of records that the message names are accepted."""
@@ -175,6 +177,7 @@ class Odd:
     __str__ = __repr__ = __bool__ = __hash__ = __float__
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "odd", [None, math.nan, math.inf, 10**400, "a text", "\ud800", b"\xff", Odd(), [1], "9999-99-99", datetime.date.max]
 )
@@ -219,6 +222,7 @@ def test_an_interval_of_any_magnitude_spoils_neither_schema_nor_picture(describe
     assert max(ticks) < 1_000
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("confidence", [0.95, None])
 @pytest.mark.parametrize("present", [0, 1, 30])
 def test_columns_with_next_to_nothing_in_them(present, confidence):
@@ -269,6 +273,7 @@ def test_text_json_and_html(described):
     assert "<b>job" not in risky.to_html()
 
 
+@pytest.mark.slow
 def test_on_the_command_line(as_csv, tmp_path):
     """Text, JSON, a page and a schema; nothing is spent where a path cannot be written."""
     page, draft = tmp_path / "people.html", tmp_path / "people.toml"

@@ -79,6 +79,7 @@ def test_texts_are_no_numbers_unless_a_format_says_so(source, frame):
     assert session.ask(dt.Median("money"), epsilon=SURE).value == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.sampled(1)
 def test_moments_and_durations(source, frame):
     """As bounds, answers, filters and groups."""
     wait = dt.Duration(0, 3_600, format="%M:%S" if source[1] == "csv" else None)
@@ -141,6 +142,7 @@ def test_models_say_how_they_read_records(source):
     assert "clamped" not in robust
 
 
+@pytest.mark.sampled(1)
 def test_groups_say_how_intervals_hold(source):
     """One by one, and how to have all of them at once."""
     session = opened(source, price=dt.Real(0, 50_000), cut=dt.Category(["Fair", "Good"]))

@@ -97,6 +97,7 @@ def payload(*words):
     return json.loads(done.stdout)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
 def test_every_query_is_asked_of_a_schema_and_quoted(folder, name):
     """By a call, with the loss that was asked for."""
@@ -121,6 +122,7 @@ def test_every_query_is_asked_of_a_graph_and_quoted(folder, name):
     assert [one["epsilon"] for one in quotes] == [5.0, 5.0]
 
 
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("file", ["people.csv", "people.parquet"])
 @pytest.mark.parametrize("name", [one for one in TABLE if one != "program"])
 def test_every_query_is_asked_of_a_file(folder, name, file):
@@ -216,6 +218,7 @@ def test_errors_say_what_to_write(folder, words, message):
     assert "nothing was charged" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_graph_of_a_server_is_asked_and_quoted_by_the_same_calls(folder, tmp_path, monkeypatch):
     """A call, a list of calls and SQL; what is wrong is marked in the text that was typed."""
     for name in ("datasets", "data"):

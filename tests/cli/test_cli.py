@@ -75,6 +75,7 @@ def test_parquet_integers_give_integer_answers(files):
     assert isinstance(json.loads(run(*csv, "--step", "1").stdout)["value"], int)
 
 
+@pytest.mark.slow
 def test_ask_prints_a_table_and_saves_a_picture(files, tmp_path):
     """Without --json: the answer, its bar, the price; --plot saves a PNG."""
     done = run_installed(
@@ -189,6 +190,7 @@ def test_broken_files_do_not_show_their_records(tmp_path):
     assert "secret" not in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_demo_ends_with_answers_budget_and_picture(tmp_path):
     """What make demo runs: real answers with error bars, the budget left, a saved plot."""
     done = run_installed("demo", cwd=tmp_path)

@@ -22,6 +22,7 @@ def _run(*arguments):
     return run.output
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("build", [csv_file, parquet_arrow, duckdb_table, sqlite_table, postgres_table])
 def test_a_schema_file_is_checked_quoted_and_asked(build, tmp_path, request, monkeypatch):
     """Files, tables of database files, and an address that is in an environment variable and printed nowhere."""

@@ -115,6 +115,7 @@ def test_flags_that_can_not_be_are_refused(folder, words, message):
     assert not (folder / "clinic.toml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["2", "private"])
 def test_owners_see_keys_that_lead_nowhere_repeat_or_are_shared(folder, limit):
     """Exact figures of every link, key and table, as a table and as JSON."""

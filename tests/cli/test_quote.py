@@ -55,6 +55,7 @@ def test_a_price_gives_an_error(schema):
     assert with_prior["epsilon"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_target_gives_a_price(schema):
     """The least epsilon for an error of 500."""
     found = quoted(schema, MEDIAN, "--target-error", "500", "--by", "year", *PRIOR)
@@ -132,6 +133,7 @@ def files_fixture(tmp_path):
     return {name: str(path) for name, path in paths.items()}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("question", "words"),
     [

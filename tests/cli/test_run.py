@@ -156,6 +156,7 @@ def test_bad_programs_are_named(shops, program, message):
     assert message in output
 
 
+@pytest.mark.slow
 def test_clusters_of_a_registered_dataset(shops):
     """With the bounds of the schema."""
     code, output = called(shops, "clusters", "shops.toml", "-k", "2", "--epsilon", "4", "--delta", "1e-6", "--json")

@@ -85,6 +85,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_register_ask_and_run_out(folder):
     """The whole way of an owner and an analyst; what does not fit is refused, and nothing of it is charged."""
     drafted = payload_of(
@@ -255,6 +256,7 @@ def test_bad_flags(folder, words, message):
     assert not (folder / "x.toml").exists()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

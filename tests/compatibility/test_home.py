@@ -9,6 +9,8 @@ import dither as dt
 from compatibility.laying import PLACE, differences, kept, lay_home
 from curators import CuratorProcess, until
 
+pytestmark = pytest.mark.slow
+
 CHANGING = {"id", "token", "created", "expires", "revoked", "at", "hash", "previous", "head", "request", "request_id"}
 """Fields that are others in each run: names that were drawn, moments, and hashes that cover them."""
 OWN_AFFAIR = {

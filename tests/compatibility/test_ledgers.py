@@ -19,6 +19,8 @@ from compatibility.laying import (
     session,
 )
 
+pytestmark = pytest.mark.slow
+
 REFUSED_NOW = {}
 """Statements that were answered by 0.1.0 and are refused on purpose since, with the reason."""
 ANSWERED_NOW = {

@@ -296,6 +296,7 @@ def fields_of(document, operation):
     return found, needed
 
 
+@pytest.mark.slow
 def test_routes_are_still_there(tmp_path):
     """Methods, parameters, fields of bodies and kinds of queries of the OpenAPI document."""
     curator = CuratorProcess(tmp_path / "home").start()

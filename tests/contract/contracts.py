@@ -52,18 +52,21 @@ class NoiseContract:
         """A loss that the law can give with a smooth scale."""
         return Loss(epsilon, 0.0 if self.law.pure else 1e-6)
 
+    @pytest.mark.sampled(8)
     @pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 20.0])
     def test_stays_within_its_loss_over_the_whole_neighbour_box(self, epsilon):
         """The exact divergence at all shifts and dilations of the box, at the default point."""
         loss = self.loss(epsilon)
         assert within(over_box(self.law.point(loss)), loss)
 
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
     def test_noise_20_percent_smaller_is_caught(self, epsilon):
         """The same audit fails when the noise is 0.8 of what was calibrated."""
         loss = self.loss(epsilon)
         assert not within(over_box(self.law.point(loss), noise_factor=0.8), loss)
 
+    @pytest.mark.sampled(4)
     def test_points_are_on_the_frontier(self):
         """An alpha one percent larger at the same beta is not admissible, and cannot be proved."""
         loss = self.loss(1.0)
@@ -73,6 +76,7 @@ class NoiseContract:
         with pytest.raises(NotProved):
             point.law.prove(larger.alpha, larger.beta, loss)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("share", [Fraction(1, 100), Fraction(1, 10)])
     def test_a_public_beta_gives_the_largest_alpha(self, share):
         """With a fixed beta the point keeps that beta, holds, and is sharp."""
@@ -121,6 +125,7 @@ class QueryContract:
         """(statistic, the same function of a tuple) pairs for so many records."""
         raise AssertionError("a contract needs statistics")
 
+    @pytest.mark.sampled(24)
     @pytest.mark.parametrize("records", [1, 2, 3, 4])
     def test_values_and_ladders_against_enumeration(self, records):
         """On every dataset: the value, and every rung against the largest local sensitivity within k changes."""
@@ -198,6 +203,7 @@ class MechanismContract:
             for y in neighbours(x, values)
         )
 
+    @pytest.mark.sampled(8)
     @pytest.mark.parametrize("rank", [1, 2])
     def test_private_on_a_whole_universe(self, rank):
         """The exact divergence between the outputs of all neighbours stays within the loss."""

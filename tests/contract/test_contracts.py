@@ -156,6 +156,7 @@ class TestSmoothAlgorithms(MechanismContract):
 class TestSmoothWithThePapersConstants(MechanismContract):
     cases = [(Smooth(constants="paper"), Cauchy(4), Loss(1.0))]
 
+    @pytest.mark.sampled(1)
     def test_a_smaller_loss_would_be_seen_to_be_exceeded(self):
         """The paper's constants leave so much room that even a third of the loss would hold."""
         for prepared, loss in self.mechanisms(self.rank):

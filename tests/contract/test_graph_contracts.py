@@ -74,6 +74,7 @@ class GraphContract:
         """The first rungs."""
         return [int(u) for u in self.query.resolve(graph.shape).ladder(graph).sensitivity_at_distance(0, stop)]
 
+    @pytest.mark.sampled(7)
     def test_values_and_ladders_against_enumeration(self):
         """On every graph with 4 and 5 vertices: the value, and every rung against all graphs within so many edges."""
         for n in self.small_vertices:
@@ -116,6 +117,7 @@ class GraphContract:
         """Rungs shrunk to 70% violate the axioms somewhere."""
         assert self.violations(0.7)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("seed", range(trials(2, 12)))
     def test_ladder_axioms_on_neighbours_of_hundreds_of_vertices(self, seed):
         """The same on random graphs, with edges changed at random and where most is at stake."""
@@ -136,6 +138,7 @@ class GraphContract:
                 assert all(u <= v for u, v in zip(rungs, others[1:], strict=False))
                 assert all(u <= v for u, v in zip(others, rungs[1:], strict=False))
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("loss", [Loss(0.5), Loss(2.0)][: trials(1, 2)], ids=str)
     def test_calibrations_are_private_on_small_graphs(self, loss):
         """The exact divergence between the outputs of all neighbours with four vertices stays within the loss."""

@@ -67,6 +67,7 @@ def _opened(given, place, name, **options):
             yield session
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("name", some("graph records"))
 def test_odd_records_are_no_edges(place, name, kind):

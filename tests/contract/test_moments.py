@@ -133,6 +133,7 @@ def read(session, name, rows):
 TYPED = {name for family in (FILES, FRAMES, POSTGRES, SPARK) for name in family} - {"postgres_numeric"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [one for one in some("moments", 2, 3, 0, 1, 1, 0) if one in TYPED])
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_moments_are_whole_seconds_of_utc(name, zone, place):
@@ -173,6 +174,7 @@ def test_moments_of_nanoseconds_end_before_the_calendar_does(name, place):
         )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", some("written moments", 1, 2, 1, 1, 1, 1))
 def test_moments_in_texts_are_read_alike(name, place):
     """In a declared format everywhere; in text files ISO 8601 without one."""

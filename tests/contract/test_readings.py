@@ -42,6 +42,7 @@ def shares(states):
     return tuple(one / max(len(states), 1) for one in counted(states)[1:])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", some("presence and states", 3, 3, 2, 1, 1))
 def test_numbers_are_present_missing_or_clamped(name, place):
     """Every source counts the same records, with every null policy, a public and a private number of rows."""
@@ -199,6 +200,7 @@ def read_number(text, written):
     return float(f"{'-' if negative else ''}{whole or 0}.{part or 0}")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", some("number formats", 1, 2, 1, 1, 1))
 def test_numbers_in_a_declared_format_are_read_alike_everywhere(name, place):
     """Every text by itself, on every engine; what is written in another way is missing."""
@@ -227,6 +229,7 @@ def test_numbers_in_a_declared_format_are_read_alike_everywhere(name, place):
             assert [found[index,] for index in range(len(texts))] == [one is not None for one in expected], written
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", some("date formats", 1, 2, 1, 1, 1))
 def test_days_in_a_declared_format_are_read_alike_everywhere(name, place):
     """Days that are none, such as the 30th of February, are missing; years of two figures are those of POSIX."""

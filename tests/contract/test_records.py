@@ -96,6 +96,7 @@ def compare(session, name, records, declared, *, private, few, key, dates=False,
         assert close(found, truth, tolerance), (key, one.name, where, found, truth)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("every statistic is that", 8, 5, 3, 3, 1)))
 def test_every_statistic_is_that_of_the_declared_reading(name, path, place, monkeypatch):
     """All questions about all odd records, with every null policy, with a public and a private number of rows."""
@@ -123,6 +124,7 @@ def test_every_statistic_is_that_of_the_declared_reading(name, path, place, monk
                 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("one nan is read", 8, 2, 1, 1, 1)))
 def test_one_nan_is_read_alike_whatever_the_others_are(name, path, place, monkeypatch):
     """Statistics of row groups leave NaN out: no test of a record may rest on them."""
@@ -140,6 +142,7 @@ def test_one_nan_is_read_alike_whatever_the_others_are(name, path, place, monkey
                 assert found == oracle.plain(truth(declared.read(records), declared, False)), (records, one)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", some("filters compare records as", 8, 2, 1, 2, 1))
 def test_filters_compare_records_as_they_are(name, place):
     """A comparison with a missing value is never true, NaN is missing, and infinities are greater than any number."""
@@ -208,6 +211,7 @@ def test_numbers_between_keys_take_nothing_from_groups_that_are_found(name, plac
         assert {(one.group["c"], one.group["v"]): one.value for one in found}[("a", 1)] == 1000
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", some("histograms of numbers", 3, 2, 1, 2, 1))
 def test_histograms_of_numbers(name, place):
     """Records outside are in the first and the last bin, missing ones where the schema says."""
@@ -279,6 +283,7 @@ def test_sums_of_two_columns_in_groups(name, place):
         assert session.ask(dt.Correlation(("v", "w")), where="v > 5", epsilon=1.0).value is not None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("people with several rows", 3, 2, 1, 1, 1)))
 def test_people_with_several_rows(name, path, place, monkeypatch):
     """Of each person at most the declared rows count, the same for every statistic; rows of nobody do not."""
@@ -364,6 +369,7 @@ ABSENT = {"uint64": {*POSTGRES, *SPARK}, "decimal(38, 38)": set(SPARK)} | {
 ABSENT["decimal(38, 38)"] |= set(SPARK)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", TYPES)
 def test_other_types_of_columns(kind, place, monkeypatch):
     """Single precision, whole numbers beyond 2**53, decimals, flags, days and times, in every source that has them."""
@@ -386,6 +392,7 @@ def test_other_types_of_columns(kind, place, monkeypatch):
 FLAGGED = [one for one in some("flags are counted", 3, 2, 1, 1, 0) if one != "pandas_numpy"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FLAGGED)
 def test_flags_are_counted(name, place):
     """A missing flag is false unless declared otherwise."""
@@ -404,6 +411,7 @@ def test_flags_are_counted(name, place):
 # --- (b) answers ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("every question is answered", 4, 2, 1, 2, 0)))
 def test_every_question_is_answered_whatever_the_records_are(name, path, place, monkeypatch):
     """At an ordinary price, with intervals: no exception and no warning."""
@@ -483,6 +491,7 @@ def test_every_public_question_of_tables_is_in_the_contract(place):
 BASES = ([1.0, 2.0, 7.0, 9.0], [NAN, NAN, NAN, 4.0], [None, None, 8.0, 9.0], [INF, INF, -INF, None])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("files that differ in", 2, 1, 1, 1, 0)))
 def test_files_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, path, place, monkeypatch):
     """Every pair of odd records in the same place of a small file."""
@@ -504,6 +513,7 @@ def test_files_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, 
                 assert moved <= min(rung, farther) * (1 + 1e-12), (base, one.name, odd, other, value, there)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("groups that differ in", 3, 1, 1, 1, 0)))
 def test_groups_that_differ_in_one_record_differ_by_at_most_the_first_rung(name, path, place, monkeypatch):
     """Every group holds the same records and one odd one, the last group none: one record more or less."""
@@ -523,6 +533,7 @@ def test_groups_that_differ_in_one_record_differ_by_at_most_the_first_rung(name,
                     assert moved <= rungs[end][0] * (1 + 1e-12), (base, one.name, odd, moved, rungs[end])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "path"), both_ways(some("people that differ move", 1, 1, 1, 1, 0)))
 def test_people_that_differ_move_values_by_at_most_the_first_rung(name, path, place, monkeypatch):
     """All rows of one person are replaced by others, up to twice as many as are used."""
@@ -551,6 +562,7 @@ TALL = ["parquet_arrow", "parquet_polars", "csv_file", *(one.__name__ for one in
 MORE = ["duckdb_table", "parquet_pandas"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [*TALL, *MORE] if LONG else [one for one in TALL if one not in SPARK])
 def test_brackets_in_tables_with_many_records(name, place, monkeypatch):
     """With thousands of records the brackets leave most of them out; odd ones lie below, between and above."""

@@ -80,6 +80,7 @@ def quoted(field):
     return '"' + field.replace('"', '""') + '"' if any(one in field for one in ',"\n') else field
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", ["whole", "brackets"])
 @pytest.mark.parametrize("name", ["csv_file", "packed_csv"])
 def test_fields_that_are_numbers_and_fields_that_are_none(name, path, place, monkeypatch):
@@ -141,6 +142,7 @@ Of a line the first 2**20 bytes count (docs/proofs/records.md).
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("name", ["csv_file", "packed_csv"])
 def test_every_line_is_one_record_whatever_its_bytes(name, ending, place):

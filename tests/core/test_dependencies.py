@@ -8,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -54,6 +55,7 @@ def modules(package: Path) -> list[Path]:
     return list(package.rglob("*.py"))
 
 
+@pytest.mark.slow
 def test_everything_that_is_imported_is_declared():
     """By the package itself or by an extra for users; igraph and other peers only by the laboratory's benchmarks."""
     found = set().union(*(imported(path) for path in modules(PACKAGE)))
@@ -71,11 +73,13 @@ def test_the_laboratory_belongs_to_this_very_version():
     assert LAB_PROJECT["dependencies"] == [f"dither=={PROJECT['version']}"]
 
 
+@pytest.mark.slow
 def test_everything_that_every_user_installs_is_imported():
     """By the product itself."""
     assert set().union(*(imported(path) for path in modules(PACKAGE))) >= BASE
 
 
+@pytest.mark.slow
 def test_only_the_server_needs_more_when_it_is_loaded():
     """Any other module can be loaded where nothing but the package's own dependencies is installed."""
     for path in modules(PACKAGE) + modules(LABORATORY):
@@ -83,6 +87,7 @@ def test_only_the_server_needs_more_when_it_is_loaded():
             assert imported(path, always=True) <= BASE, path
 
 
+@pytest.mark.slow
 def test_a_demo_needs_no_extra(tmp_path):
     """Questions and the picture, where importing anything that is not a dependency of the package fails."""
     allowed = BASE | {canonicalize_name(name) for one in BASE for name in needed_by(one)}

@@ -87,6 +87,7 @@ def test_release_paths_use_no_pseudo_random_generator():
     assert _violations(pseudo_random_lines, strict) == {}
 
 
+@pytest.mark.sampled(99)
 def test_public_modules_say_what_they_are_for():
     """Every module without a leading underscore on its path starts with a docstring."""
 

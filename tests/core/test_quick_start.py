@@ -76,6 +76,7 @@ def test_import_dither_and_help_load_few_modules():
         assert len(modules) <= most, modules
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", ["--help", "ask --help", "quote --help", "register --help", "serve --help"])
 def test_help_loads_nothing_slow(words):
     """Commands import what they need when they run, not when their help is read."""
@@ -85,6 +86,7 @@ def test_help_loads_nothing_slow(words):
     assert all(name.startswith(quick) or name in {"dither", "dither_lab"} for name in own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["", "--by job --column job=category:clerk:nurse"], ids=["file", "engine"])
 def test_a_question_about_a_short_file_loads_no_compiler(tmp_path, words):
     """Nor scipy or pandas, whatever stands in the file: quoted entries, missing ones, and what is no number."""
@@ -96,6 +98,7 @@ def test_a_question_about_a_short_file_loads_no_compiler(tmp_path, words):
     assert not packages & {"numba", "pandas", "scipy"}
 
 
+@pytest.mark.slow
 def test_the_count_can_fail():
     """A median needs numpy: the list would show it."""
     packages, own = loaded_by("import dither\ndither.median([1.0, 2.0], bounds=(0, 3), epsilon=1.0)")

@@ -32,6 +32,8 @@ from dither.queries.query import Query
 from dither.queries.registry import dataclass_fields, entries
 from dither.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 RIGHT = '''
 import datetime

@@ -32,6 +32,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_pages_ask_nothing_of_other_hosts(site):
     """No script, style, picture or font comes from elsewhere; links to read are no requests."""
     asked = re.compile(r"""<(?:script|img|link|iframe|source|video)\b[^>]*(?:src|href)=["']?(?:https?:)?//""")

@@ -6,8 +6,12 @@ import socket
 import threading
 import time
 
+import pytest
+
 from conftest import needs_package, trials
 from curators import CuratorProcess, call, median, together, until, with_dataset
+
+pytestmark = pytest.mark.slow
 
 SLOW = """[dataset]
 source = "slow.duckdb"

@@ -17,6 +17,8 @@ from curators import CuratorProcess, median, until, with_dataset
 from dither.interfaces.http import connections
 from dither.interfaces.http.connections import LimitedServer, limited
 
+pytestmark = pytest.mark.slow
+
 ASK = "/v1/datasets/pay/releases"
 HALVES = (b"", b"GET / HTTP/1.1\r\nX-a: ", b"POST /v1/tokens HTTP/1.1\r\nHost: x\r\n", b"\x16\x03\x01\x00")
 

@@ -12,6 +12,8 @@ from curators import CuratorProcess, with_dataset
 from dither.interfaces.http.fork_server import ForkServer
 from dither.interfaces.http.planners import HELPER
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """[dataset]
 source = "{source}"
 table = "{table}"

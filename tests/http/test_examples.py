@@ -14,6 +14,8 @@ import dither as dt
 from conftest import missing
 from curators import CuratorProcess, certificate, median, until, with_dataset
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

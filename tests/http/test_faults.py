@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 
+import pytest
 from click.testing import CliRunner
 
 from conftest import missing, trials
@@ -16,6 +17,8 @@ from crowds import ASK, EPSILON, Crowd, checked
 from curators import CuratorProcess, median, until, with_dataset
 from dither.interfaces.cli.main import main
 from dither.ledger import open_ledger
+
+pytestmark = pytest.mark.slow
 
 
 def test_killed_servers(tmp_path):

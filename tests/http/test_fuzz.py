@@ -12,6 +12,8 @@ from conftest import trials
 from curators import CuratorProcess, with_dataset
 from dither.interfaces.http.openapi import document
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = document()
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, -1, 0.5, 0.1, 1e-9, 1e9, 1e30, 2**63, -(2**70), 1e-50, 0.95, 3, 200, 1_000_000]),

@@ -12,6 +12,8 @@ import pytest
 
 from curators import PAYROLL, CuratorProcess, call, median, together, until, with_dataset
 
+pytestmark = pytest.mark.slow
+
 ASK = "/v1/datasets/pay/releases"
 GRAPH = '[dataset]\nsource = "secret-edges.csv"\n[graph]\nvertices = 60\n[budget]\nepsilon = 5\n'
 

@@ -21,6 +21,8 @@ from dither.interfaces.client import RemoteSession, ServerRefused, ServerUnreach
 from dither.mechanisms.choice import MECHANISMS
 from server_answers import QUOTE, RELEASE
 
+pytestmark = pytest.mark.slow
+
 RUNNING = {"id": "j", "state": "running", "ready_in": 0}
 MOST_REQUESTS = 2_000
 

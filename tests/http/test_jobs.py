@@ -146,6 +146,7 @@ def test_the_least_slot_is_that_of_sandboxes(slot, accepted):
             from_json(query)
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_tells_nothing(server, isolated):
     """Its exception, with a record in its words, reaches nobody: the blocks are the default, and it is paid for."""
     source = (
@@ -159,6 +160,7 @@ def test_a_program_that_fails_tells_nothing(server, isolated):
     assert "ValueError" not in server.logs()
 
 
+@pytest.mark.slow
 def test_jobs_of_another_server(tmp_path, postgres_schema):
     """A job that one server runs is told of by the other, at its schedule, to who asked; the answer is the same."""
     home = with_dataset(tmp_path / "home", epsilon=10)
@@ -190,6 +192,7 @@ def test_jobs_of_another_server(tmp_path, postgres_schema):
         second.stop()
 
 
+@pytest.mark.slow
 def test_jobs_outlive_their_server(tmp_path):
     """After a restart a finished job is still told; one whose process died says so, and is asked again for free."""
     home = with_dataset(tmp_path / "home", epsilon=10)
@@ -216,6 +219,7 @@ def test_jobs_outlive_their_server(tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_client_asks_again_for_a_lost_job(server, monkeypatch):
     """Under the same request id, until somebody has the answer."""
     session = dt.connect(server.url, token=server.tokens["alice"], dataset="pay")
@@ -242,6 +246,7 @@ def test_a_client_asks_again_for_a_lost_job(server, monkeypatch):
     assert session.budget.spent.epsilon == pytest.approx(spent + 0.33)
 
 
+@pytest.mark.slow
 def test_revoked_while_waiting(server):
     """Who is revoked before the slot ends gets no answer, of a question or of a job; the charge stays."""
     import threading
@@ -265,6 +270,7 @@ def test_revoked_while_waiting(server):
         server.call("PATCH", "/v1/datasets/pay", {"answer_seconds": 0.05})
 
 
+@pytest.mark.slow
 def test_unforeseen_failures_keep_the_schedule(tmp_path, monkeypatch):
     """A failure is answered, counted and logged when the slot ends, not when it happens."""
     from starlette.testclient import TestClient
@@ -300,6 +306,7 @@ def test_unforeseen_failures_keep_the_schedule(tmp_path, monkeypatch):
         assert "dither_failures_total 2" in client.get("/metrics").text
 
 
+@pytest.mark.slow
 def test_a_second_question_does_not_uncover_the_first(tmp_path):
     """Another question under the same request id is refused, and its slot says nothing about the first one's answer."""
     from dither.interfaces.http.jobs import Job, Jobs

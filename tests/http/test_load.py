@@ -6,6 +6,8 @@ from conftest import trials
 from curators import CuratorProcess, call, median, together, with_dataset
 from dither.ledger import open_ledger
 
+pytestmark = pytest.mark.slow
+
 ANALYSTS = 16
 EPSILON = 0.25
 """A power of two, so that sums are exact."""

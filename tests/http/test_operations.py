@@ -144,6 +144,7 @@ def test_rates_that_are_none(tmp_path, rate):
     assert "1,000,000" in result.output
 
 
+@pytest.mark.slow
 def test_a_home_is_closed_to_others(tmp_path):
     """One of mode 755 becomes 700, which the log says; what the server and the demonstration write is its own.
 
@@ -192,6 +193,7 @@ def test_sources_are_looked_at_beside_short_work(client, monkeypatch):
     assert all(one.startswith("long") for one in threads)
 
 
+@pytest.mark.slow
 def test_the_page_and_unknown_addresses_have_a_limit(tmp_path):
     """Files, the API's description and addresses with nothing there: counted by the address of the connection."""
     server = CuratorProcess(with_dataset(tmp_path / "home"), "--rate", "0.01").start()

@@ -69,6 +69,7 @@ def test_two_owners_revoke_each_other(place):
         one.close()
 
 
+@pytest.mark.slow
 def test_recovery_over_a_running_server(tmp_path, monkeypatch):
     """The last token is lost: a command in the curator's folder makes another, which the running server takes."""
     home = with_dataset(tmp_path / "home")

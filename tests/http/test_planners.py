@@ -15,6 +15,8 @@ from dither.interfaces.http.planning import MOST_MEMORY
 from dither.interfaces.http.problems import Refused
 from odd_workers import is_there
 
+pytestmark = pytest.mark.slow
+
 FOR_EVER = 3_600
 
 

@@ -14,6 +14,8 @@ import dither
 from conftest import missing
 from curators import CuratorProcess, until, with_dataset
 
+pytestmark = pytest.mark.slow
+
 NOBODY = 65534
 GRAPH = """[dataset]
 source = "friends.csv"

@@ -4,8 +4,12 @@ import importlib.util
 import subprocess
 import sys
 
+import pytest
+
 from conftest import missing, trials
 from curators import CuratorProcess, with_dataset
+
+pytestmark = pytest.mark.slow
 
 CONFIGURED = """[parameters]
 "path.name" = "pay"

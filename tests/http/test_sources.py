@@ -7,6 +7,8 @@ import pytest
 
 from curators import CuratorProcess, median, until, with_dataset
 
+pytestmark = pytest.mark.slow
+
 NORMAL = {"kind": "normal", "mean": 5e5, "sd": 1e5}
 
 

@@ -2,10 +2,13 @@
 
 import time
 
+import pytest
 from scipy.stats import ks_2samp
 
 from conftest import trials
 from curators import CuratorProcess, write_pay
+
+pytestmark = pytest.mark.slow
 
 SECONDS = 0.6
 CLUB = 230

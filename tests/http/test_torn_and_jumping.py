@@ -4,10 +4,14 @@ import random
 import sqlite3
 import time
 
+import pytest
+
 from conftest import trials
 from crowds import ASK, EPSILON, Crowd, checked
 from curators import CuratorProcess, median, until, with_dataset
 from dither.ledger import open_ledger
+
+pytestmark = pytest.mark.slow
 
 DAY = 86_400
 

@@ -96,6 +96,7 @@ def test_a_killed_worker_costs_one_question(server):
     _checked(server, {"first", "second"})
 
 
+@pytest.mark.slow
 def test_an_abort_costs_one_question(server):
     """As DuckDB's own checks do: the server lives, and says so of this question only; the log holds no word of it."""
     for request in ("first", "second"):
@@ -114,6 +115,7 @@ SUM = {"query": {"kind": "sum", "column": "pay"}, "epsilon": 0.25}
 QUANTILE = {"query": {"kind": "quantile", "column": "pay", "q": 0.9}, "epsilon": 0.25}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "code"), [(SUM, "worker-ended"), (QUANTILE, "source-failed")], ids=["abort", "source"]
 )
@@ -133,6 +135,7 @@ def test_a_failure_after_a_draw_ends_the_request(server, body, code):
     _checked(server, {"first", "second"})
 
 
+@pytest.mark.slow
 def test_a_question_that_drew_is_not_read_again_beside_others(server):
     """Of several that were read nobody knows which one ended the process: one that drew may be why it did."""
     place = _asked(server, WAITING, "innocent")
@@ -146,6 +149,7 @@ def test_a_question_that_drew_is_not_read_again_beside_others(server):
     _checked(server, {"innocent", "guilty"})
 
 
+@pytest.mark.slow
 def test_an_overrun_after_a_draw_ends_the_request(tmp_path):
     """How long it takes may be what the draw decided."""
     server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=100), "--longest-seconds", "5", odd=True).start()
@@ -161,6 +165,7 @@ def test_an_overrun_after_a_draw_ends_the_request(tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_others_are_answered_when_one_question_aborts(server):
     """What was read in the same process is read again, alone: only the question that aborts there too has failed."""
     place = _asked(server, WAITING, "innocent")
@@ -173,6 +178,7 @@ def test_others_are_answered_when_one_question_aborts(server):
     _checked(server, {"innocent", "guilty"})
 
 
+@pytest.mark.slow
 def test_an_overrun_costs_one_question(tmp_path):
     """The process is ended; what else it read is read again and answered."""
     server = CuratorProcess(with_dataset(tmp_path / "home", epsilon=100), "--longest-seconds", "10", odd=True).start()
@@ -191,6 +197,7 @@ def test_an_overrun_costs_one_question(tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_the_server_answers_while_a_worker_holds_its_lock(server):
     """Health, budgets and quotes come while a question keeps the interpreter of its worker to itself."""
     place = _asked(server, HOLDING, "first")
@@ -205,6 +212,7 @@ def test_the_server_answers_while_a_worker_holds_its_lock(server):
     _checked(server, {"first"})
 
 
+@pytest.mark.slow
 def test_a_question_that_waits_behind_a_killed_one_is_answered(server):
     """It was not charged yet: a new worker takes it, and it is charged once."""
     held = _asked(server, HOLDING, "held")
@@ -219,6 +227,7 @@ def test_a_question_that_waits_behind_a_killed_one_is_answered(server):
     _checked(server, {"held", "behind"})
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_its_server(server):
     """kill -9 of the server ends its workers, even one that can't look; so does SIGTERM."""
     _asked(server, HOLDING, "first")
@@ -236,6 +245,7 @@ def test_no_worker_outlives_its_server(server):
     until(lambda: not any(is_there(one) for one in started))
 
 
+@pytest.mark.slow
 def test_workers_drain_with_their_server(server):
     """A service manager sends SIGTERM to all processes: the question under way is answered all the same."""
     answers = []
@@ -260,6 +270,7 @@ def _below(pid: int) -> set[int]:
     return own.union(*(_below(one) for one in own))
 
 
+@pytest.mark.slow
 def test_a_program_ends_with_its_worker(server, isolated):
     """Its rows are read, and its sandboxes run, below the worker: when that is killed, nothing of it goes on."""
     source = "def middle(table):\n    return float(len(table))\n"
@@ -290,6 +301,7 @@ bounds = [0, 1000]
 """
 
 
+@pytest.mark.slow
 def test_every_source_is_read_by_its_worker(tmp_path, postgres_schema):
     """Tables in files and in PostgreSQL, graphs with private edges and with private weights: the server opens none."""
     import psycopg
@@ -321,6 +333,7 @@ def test_every_source_is_read_by_its_worker(tmp_path, postgres_schema):
         assert server.stop() == 0
 
 
+@pytest.mark.slow
 def test_few_workers_are_kept(tmp_path, monkeypatch):
     """Of more datasets than workers may be kept, those not asked for the longest time lose theirs, and get it again."""
     from starlette.testclient import TestClient

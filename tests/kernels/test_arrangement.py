@@ -41,6 +41,7 @@ def ceil_half(square):
     return math.isqrt(math.ceil(Fraction(square) / (4 * UNIT * UNIT)) - 1) + 1
 
 
+@pytest.mark.slow
 def test_cells_and_boundaries_equal_brute_force():
     """On lines full of ties: the cell of all minimisers, and the least changes over everything outside of it."""
     rng, tested = np.random.default_rng(1), 0

@@ -21,6 +21,7 @@ def by_program(graph, cap):
     return round(-2 * found.fun)
 
 
+@pytest.mark.slow
 def test_every_graph_with_up_to_six_vertices():
     """All of them up to renaming, under every limit."""
     for one in nx.graph_atlas_g():

@@ -123,6 +123,7 @@ def random_planes(rng, count):
     return found
 
 
+@pytest.mark.slow
 def test_margins_of_random_neighbours():
     """Replaced by a far outlier, by nothing, by a copy of another record: margins move by one at most."""
     rng, moved = np.random.default_rng(5), 0
@@ -147,6 +148,7 @@ def test_margins_of_random_neighbours():
     assert moved > trials(10, 1000)
 
 
+@pytest.mark.slow
 def test_bounds_lie_below_the_least_subgradient_and_near_it():
     """Against all places where planes and faces meet: never above; with so few records mostly all of it."""
     rng, shares = np.random.default_rng(6), []
@@ -175,6 +177,7 @@ def bound_of(lines, corner, depth, finest):
     return best / faces.ONE
 
 
+@pytest.mark.slow
 def test_a_point_near_the_minimum_is_proved_or_found_the_long_way(monkeypatch):
     """What the linear programme proposes is checked; where it fails the ellipsoid finds the same cells."""
     rng = np.random.default_rng(7)
@@ -198,6 +201,7 @@ def value_at(lines, point):
     return float(np.abs(lines.directions @ point / UNIT - lines.doubled / (2 * UNIT)).sum())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("coefficients", [3, 4, 5, 6])
 def test_records_without_a_bounded_fit_have_no_cell(coefficients):
     """Collinear designs, no records, odd ones: no cell, no margin, no error."""
@@ -213,6 +217,7 @@ def test_records_without_a_bounded_fit_have_no_cell(coefficients):
         assert set(cells.corners) == {None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficients", [3, 4])
 def test_clean_records_have_a_cell_around_their_fit(coefficients):
     """The margin grows with the number of records, and the cell holds the true coefficients."""

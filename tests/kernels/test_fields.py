@@ -51,6 +51,7 @@ def test_an_empty_field_before_a_quoted_one_shifts_nothing(tmp_path):
         assert dt.inspect.value(dt.Sum("v"), session) == pytest.approx(20 * 3)
 
 
+@pytest.mark.slow
 @given(length=st.integers(1, 40), share=st.floats(0.01, 1.0))
 def test_sampled_lines_are_lines_of_the_file(tmp_path_factory, length, share):
     """Whole lines, never parts of them, and about as many as were asked for."""

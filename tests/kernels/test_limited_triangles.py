@@ -26,6 +26,7 @@ def program(graph, limit):
     return DualProgram.of(ranked, triangle_shares(ranked.starts, ranked.ends, ranked.split), limit)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(8))
 def test_values_lie_within_the_gap_below_the_optimum(seed):
     """Of a general solver; above the linear program under 7/8 of the limit, below the one under the whole limit."""

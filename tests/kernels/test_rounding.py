@@ -70,6 +70,7 @@ def test_default_grids_are_summed_on_the_way(bounds):
     assert Grid.between(bounds).rounding(0).can_sum(2)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("nulls", ["lower", "upper", 3, "drop"])
 @pytest.mark.parametrize("step", [None, 0.1, 2.0**-44])

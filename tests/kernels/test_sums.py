@@ -9,6 +9,7 @@ MOST = (1 << 54) - 1
 SIZES = [0, 1, 2, 1000, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, 70_000]
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("bits", [1, 20, 37, 41, 48, 54])
 def test_inner_products(size, bits):

@@ -14,6 +14,7 @@ def invoke(*arguments):
     return CliRunner().invoke(main, list(arguments))
 
 
+@pytest.mark.slow
 def test_errata_are_reproduced_as_tables_plots_and_a_page(tmp_path):
     """The quickest name: every row has a verdict on the screen and in the files."""
     result = invoke("reproduce", "errata", "--quick", "--out", str(tmp_path / "out"))
@@ -28,6 +29,7 @@ def test_errata_are_reproduced_as_tables_plots_and_a_page(tmp_path):
     assert len(list((tmp_path / "out").glob("*.png"))) == len(payload["experiments"]) >= 18
 
 
+@pytest.mark.slow
 def test_json_is_all_that_is_printed(tmp_path):
     """What is printed is what is stored."""
     result = invoke("reproduce", "errata", "--quick", "--json", "--out", str(tmp_path))

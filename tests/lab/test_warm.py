@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_every_question_of_the_warm_up_is_answered():
     """In a process of its own, because from then on no kernel is run by Python there."""

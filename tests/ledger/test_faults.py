@@ -123,6 +123,7 @@ def until_gone(make):
     return task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_eight_processes_spend_exactly_the_budget(kind, request, tmp_path):
     """Everyone gets a charge or BudgetExceeded; together they pay what there was, to the last unit."""
@@ -309,6 +310,7 @@ def test_a_ledger_in_use_is_waited_for_then_refused(tmp_path):
     ledger.charge("pay", PRICE, question={})
 
 
+@pytest.mark.slow
 def test_a_forked_process_connects_anew(tmp_path, postgres_schema):
     """A connection is not shared over fork; parent and child both go on."""
     for ledger in (SqliteLedger(tmp_path / "ledger.db"), PostgresLedger(postgres_schema)):
@@ -370,6 +372,7 @@ def test_no_charge_of_a_forked_process_is_lost_when_its_parent_closes_the_ledger
         assert after.verify().ok
 
 
+@pytest.mark.slow
 def test_a_process_forked_while_other_threads_charge_goes_on(tmp_path):
     """It has copies of locks that threads hold which it does not have."""
     ledger = SqliteLedger(tmp_path / "ledger.db")
@@ -511,6 +514,7 @@ def test_an_unwritable_folder_is_said(tmp_path, place):
     tmp_path.chmod(0o700)
 
 
+@pytest.mark.slow
 def test_postgres_killed_and_started_again(postgres_server, postgres_schema):
     """kill -9 of the database under load: clients retry the same request and pay once; they reconnect themselves."""
 

@@ -256,6 +256,7 @@ def test_names_are_short_printable_texts(ledger):
     assert ledger.left("pay") == Loss(1.0)
 
 
+@pytest.mark.slow
 def test_bad_arguments_are_named(ledger):
     """Nothing is charged for what can't be understood."""
     ledger.register("pay", Budget(1.0))

@@ -42,6 +42,7 @@ def exact_flip(rate):
         return float(ball(flip_chance(rate)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sensitivity", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 def test_flipping_costs_exactly_epsilon_and_a_sharper_one_is_caught(epsilon, sensitivity):

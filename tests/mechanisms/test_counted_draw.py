@@ -140,6 +140,7 @@ def test_a_least_cost_that_is_no_bound_would_be_seen():
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("epsilon", "many"), [(2.0, 4000), (0.1, 1000), (1e-6, 1000)])
 @pytest.mark.parametrize("guesses", [None, [1, 11]], ids=["cut at records", "cut anywhere"])
 def test_drawn_answers_have_their_law(epsilon, many, guesses, monkeypatch):

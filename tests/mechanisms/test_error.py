@@ -73,6 +73,7 @@ def measured(prepared, statistic, records, draws=DRAWS):
     return np.array([abs(answer - statistic.value(records)) for answer in answers if answer is not None], dtype=float)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("query", [KStars(2), KTriangles(2)], ids=repr)
 @pytest.mark.parametrize("mechanism", ["worst_case", "smooth", "ladder", "largest_local", "noisy_local"])
 def test_laws_are_those_of_the_draws_on_a_graph(mechanism, query):
@@ -86,6 +87,7 @@ def test_laws_are_those_of_the_draws_on_a_graph(mechanism, query):
     assert not agree(law, 1.3 * errors)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "mechanism",
     ["worst_case", "smooth", "inverse", "ladder", LargestLocal(levels=Margin(bound=300, depth=40)), "propose_test"],
@@ -114,6 +116,7 @@ def test_stable_answers_have_no_error():
     assert prepared.typical_half_widths(records) == (0.0,)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize("query", [Edges(), Triangles(), KStars(2), KTriangles(2), KCliques(4)], ids=repr)
 def test_no_graph_has_a_greater_error_than_the_bound(query, confidence):

@@ -52,6 +52,7 @@ def test_widths_follow_the_laboratorys_law(epsilon):
                 assert own == pytest.approx(likely, rel=1e-6, abs=1e-10), (rank, x, answer)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("epsilon", [2, 3, 8])
 @pytest.mark.parametrize("rank", [1, 2, 4, 5])
 def test_widths_are_private_and_cover(rank, epsilon):

@@ -49,6 +49,7 @@ def test_the_price_of_the_joint_draw_is_not_three():
     assert worst_joint_loss(2.0 / 3, [1, 3], 7, 4) > 2.0 * 0.95
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ranks", [[2], [1, 3], [2, 2], [1, 2, 4]])
 @pytest.mark.parametrize("certainty", [64, -4, -40])
 def test_joint_draws_follow_their_law(ranks, certainty, monkeypatch):
@@ -67,6 +68,7 @@ def test_joint_draws_follow_their_law(ranks, certainty, monkeypatch):
     assert chi2.sf(statistic, len(common)) > 1e-9
 
 
+@pytest.mark.slow
 def test_the_law_test_has_power():
     """A rate 30% off is rejected by the same chi-square test."""
     fine, bounds, ranks = np.array([1, 3, 4, 8]), (0, 9), [1, 3]
@@ -110,6 +112,7 @@ def test_roots_of_nested_draws_are_evenly_spread():
         assert abs(len(roots) - math.sqrt(count)) <= 1.5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("certainty", [64, -4, -40])
 @pytest.mark.parametrize("ranks", [[1, 2, 4], [2, 3, 3]])
 def test_nested_draws_follow_their_law(ranks, certainty, monkeypatch):
@@ -122,6 +125,7 @@ def test_nested_draws_follow_their_law(ranks, certainty, monkeypatch):
     assert _surprise(met, law, n) > 1e-9
 
 
+@pytest.mark.slow
 def test_the_test_of_the_nested_law_has_power():
     """A rate 30% off, and wanted sizes that follow the records, are rejected by the same test."""
     fine, bounds, ranks, n = np.array([1, 3, 4, 7]), (0, 8), [1, 2, 4], 20_000
@@ -178,6 +182,7 @@ def test_levels_cost_their_price(shares):
     assert 0.3 * epsilon < worst <= epsilon + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("certainty", [64, -4, -40])
 def test_level_draws_follow_their_law(certainty, monkeypatch):
     """Samples of the level draw against its definition (chi-square, false alarm 1e-9), with windows to widen."""

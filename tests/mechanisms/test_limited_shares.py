@@ -66,6 +66,7 @@ def prepared(mechanism, vertices, epsilon=1.0, confidence=None, query=Edges()): 
     return mechanism.prepare(MechanismSpec(statistic, Loss(epsilon), None, confidence))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vertices", [4, 5])
 def test_a_limit_is_the_sensitivity_of_the_value_under_it(vertices):
     """Adding, removing and rewiring one vertex moves a limited value by the limit at most, and some graph by that."""
@@ -139,6 +140,7 @@ def test_the_two_tails_of_the_noise():
         assert width == 0 or 1 - at_most(np.array([width - 1.0]), scale)[0] > 0.0099
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["race", "drawn_limit"])
 def test_draws_follow_the_stated_law(name):
     """4,000 answers about a graph against P(error > d) (Dvoretzky-Kiefer-Wolfowitz, false alarm 1e-9); 30% less noise
@@ -226,6 +228,7 @@ def test_the_sensitivity_of_stars_is_attained(k):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("vertices", [4, 5])
 @pytest.mark.parametrize("query", [Triangles(), KStars(2), KStars(3)])
 def test_triangles_and_stars_under_every_limit(vertices, query):

@@ -162,6 +162,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("call", ENDLESS.values(), ids=ENDLESS)
 def test_what_public_facts_decide_ends(call):
     """Each of these never ended, or took minutes, whatever the data were."""
@@ -241,6 +242,7 @@ def test_searches_of_slow_rungs_are_cut_sooner():
     assert max(reached) <= MOST_SLOW_DISTANCES + 1
 
 
+@pytest.mark.slow
 def test_a_number_that_is_none_ends_in_an_error_and_not_in_a_loop():
     """The bound of all refinements: around finite numbers it is met with probability below 2**-30000."""
     with pytest.raises(RuntimeError, match="no finite number"):

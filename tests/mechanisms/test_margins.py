@@ -85,6 +85,7 @@ def test_margins_are_those_of_the_ladder(values, bounds, depth):
     assert Margins(bounds=sorted(bounds), depth=depth).over(statistic).level(data) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["power_law", "laplace"])
 def test_several_margins_make_a_median_private(noise):
     """Exact divergences of all neighbours are within the loss, and of noise 30% smaller they are not."""

@@ -109,6 +109,7 @@ def test_interval_factor_is_the_quantile_of_the_pivot(law, spread):
     assert 0.048 <= share <= 0.05
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("spread", [0.2, 1.2])
 @pytest.mark.parametrize("miss", [1e-3, 1e-6])

@@ -49,6 +49,7 @@ def neighbours(blocks):
             yield fits, (*fits[:place], other, *fits[place + 1 :])
 
 
+@pytest.mark.slow
 def test_without_widening_a_cost_is_the_number_of_fits_that_must_change():
     """In each coordinate: the least number of entries that must change so that the point is the lower median."""
     for fits in combinations_with_replacement(POINTS, 3):
@@ -64,6 +65,7 @@ def test_without_widening_a_cost_is_the_number_of_fits_that_must_change():
             assert cost_of(fits, point) == max(needed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("widening", [0, 1])
 def test_one_changed_fit_moves_every_cost_by_at_most_one(widening):
     """All neighbours of three fits; and 1 is attained."""
@@ -76,6 +78,7 @@ def test_one_changed_fit_moves_every_cost_by_at_most_one(widening):
     assert most == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (1.3, False)])
 def test_the_law_stays_within_its_loss(factor, holds):
     """The largest ratio over all neighbours of three fits at rate e/2; a rate 30% too large is found."""
@@ -88,6 +91,7 @@ def test_the_law_stays_within_its_loss(factor, holds):
     assert (worst <= epsilon * (1 + 1e-9)) is holds
 
 
+@pytest.mark.slow
 def test_widenings_that_shrink_are_found():
     """Boxes that do not grow with the number of changes break the bound: it needs the order of the widenings."""
 
@@ -116,6 +120,7 @@ def test_every_point_of_a_shell_has_one_number():
     assert {point_at(outer, None, index) for index in range(volume(outer))} == every
 
 
+@pytest.mark.slow
 def test_the_code_draws_from_that_law():
     """8,000 draws; each point's count within its binomial limits, false alarm below 1e-9 in all."""
     fits, runs = [(0, 3), (1, 1), (1, 2), (3, 0), (2, 2)], 8_000

@@ -43,6 +43,7 @@ def by_paths(space, share):
     return {x: max(own[y] * math.exp(-far[y, x]) for y in listed) for x in listed}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("name", SPACES)
 def test_designed_scales_are_private_and_least(name, share):
@@ -74,6 +75,7 @@ NOISES = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 @pytest.mark.parametrize("name", SPACES)
 def test_other_noises_are_designed_privately(name, noise):
@@ -85,6 +87,7 @@ def test_other_noises_are_designed_privately(name, noise):
         assert dt.inspect.unfit_pairs(mechanism, space.pairs, noise=noise, **loss) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 def test_other_noises_30_percent_smaller_are_not_private(noise):
     """The checker sees it, where shifts have nine tenths of the largest."""

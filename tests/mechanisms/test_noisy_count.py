@@ -38,6 +38,7 @@ def records(values):
     return Column(np.sort(np.array(values, dtype=np.int64)), COLUMN)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize("confidence", [None, 0.9])
@@ -68,6 +69,7 @@ def test_the_ways_to_break_it_are_listed():
     assert len(found) == 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("count", [0, 3, 40, 200])
 @pytest.mark.parametrize("confidence", [None, 0.9])
 def test_its_own_error_is_that_of_its_draws(count, confidence):
@@ -88,6 +90,7 @@ def test_its_own_error_is_that_of_its_draws(count, confidence):
         assert apart(wrong) > allowed
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("values", [[], [0] * 30, [100] * 400, [10, 90] * 60, [37] * 5_000])
 def test_intervals_hold_the_mean_as_often_as_they_say(values):
     """At most a tenth of 1,500 is missed, but for Hoeffding's allowance at 1e-9; halves of the intervals miss more."""

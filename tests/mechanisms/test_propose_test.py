@@ -114,6 +114,7 @@ class Raw(type(prepare_here())):
         return law
 
 
+@pytest.mark.slow
 def test_margins_that_start_at_one_are_seen():
     """Their law exceeds the loss, and their refusals are not those of the laboratory's law (false alarm 1e-9)."""
     honest = prepare_here()

@@ -51,6 +51,7 @@ def broken(statistic, datasets, pairs, factor=1.0):
     return wrong
 
 
+@pytest.mark.slow
 def test_the_ladder_of_several_quantiles_holds_for_all_data_of_four_records():
     """Both axioms on all 1,296 datasets of four records with six values; rungs of 70% are caught."""
     universe = list(product(range(6), repeat=4))
@@ -160,6 +161,7 @@ def test_the_power_law_with_the_smaller_error_factor_is_taken(dimension, epsilon
     assert prepared.noise_name == str(least.law)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("confidence", [None, 0.95])
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("delta", [1e-6, 1e-3])

@@ -150,6 +150,7 @@ def test_smoothed_rungs_are_a_ladder_and_move_by_e_to_the_beta(name):
     assert jumped
 
 
+@pytest.mark.sampled(1)
 @each_universe
 @pytest.mark.parametrize(("epsilon", "share"), [(1.0, 30), (1.0, 3), (0.1, 10), (4.0, 10)])
 def test_private_between_all_neighbours(name, epsilon, share):
@@ -261,6 +262,7 @@ def agree(law, errors):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_errors_are_those_of_the_draws(epsilon):
     """2,500 draws about a column, false alarms below 1e-8; noise that is 30% larger is noticed."""
@@ -274,6 +276,7 @@ def test_errors_are_those_of_the_draws(epsilon):
     assert np.mean(errors) == pytest.approx(law.mean, rel=0.25)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_laboratorys_law():
     """Answers about all data of a small universe; wrong with probability 1e-9.  A rate 30% too large is noticed."""
     universe = universe_of("minimum")

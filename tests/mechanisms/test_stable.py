@@ -99,6 +99,7 @@ def test_leads_are_lipschitz_whatever_a_person_owns():
             assert winner(rows) == winner(moved) or max(here, there) == 0
 
 
+@pytest.mark.slow
 def test_choices_are_exact_or_refused():
     """A clear winner is told, a close race is refused; models are compared by scores of any sensitivity."""
     assert stable_choice({"tree": 870, "line": 610}, Loss(1.0, 1e-6)) == "tree"
@@ -129,6 +130,7 @@ def moved(counts, s):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "s"), [(1.5, 0.01, 1), (3.0, 0.02, 2), (4.0, 0.05, 3)])
 def test_stable_histograms_are_private_and_sharp(epsilon, delta, s):
     """Exact joint laws of all histograms of a few rows; a threshold that is one lower exceeds delta (for s = 1)."""
@@ -233,6 +235,7 @@ def test_missing_whole_numbers_of_a_frame():
     assert dt.histogram(data, epsilon=2.0, delta=1e-6).labels == ("1", "missing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "miss"), [(1.0, 1e-6, 0.05), (4.0, 1e-3, 0.1), (0.3, 0.1, 0.3)])
 def test_intervals_cover_the_bins_that_are_shown(epsilon, delta, miss):
     """Exactly, for every count: a bin is shown because its noise is large, and that must not spoil its bar."""

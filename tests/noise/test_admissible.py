@@ -244,6 +244,7 @@ def gains(law, alpha, beta):
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("law", TAILS, ids=str)
 def test_small_losses_have_points_in_closed_form(law):
     """At epsilon 1e-6 a point is found at once; it holds at all corners, and one 0.1% beyond it does not."""
@@ -265,6 +266,7 @@ def test_the_frontier_scales_with_small_losses(law):
     assert float(far.alpha * far.beta) == pytest.approx(float(near.alpha * near.beta) * 1e-8, rel=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("law", TAILS, ids=str)
 @pytest.mark.parametrize("epsilon", [0.02, 0.3])
 def test_the_closed_form_of_small_losses_implies_the_three_corners(law, epsilon):

@@ -79,6 +79,7 @@ def counter(sizes, calls=None):
     return counts
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("rate", RATES, ids=str)
 @pytest.mark.parametrize("sizes", SIZES, ids=len)
 @pytest.mark.parametrize("certainty", [64, 1, -4])
@@ -247,6 +248,7 @@ def test_floats_leave_room_for_rungs_that_were_not_seen():
         assert index is None or word < 2**127
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lean", [1, 6, 10**9], ids=str)
 @pytest.mark.parametrize("rate", RATES[:3], ids=str)
 def test_floats_decide_only_what_is_sure_of_weighted_indices(rate, lean, monkeypatch):

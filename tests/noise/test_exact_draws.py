@@ -152,6 +152,7 @@ def many_digits():
         yield
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_draws_are_the_rounded_ideal_draws(law, trials):
     """For random tapes, integer locations and scales from 2^-10 to 2^60 the draw is floor(f + sZ + 1/2)."""

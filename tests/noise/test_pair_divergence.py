@@ -38,6 +38,7 @@ PAIRS = [
 each_law = pytest.mark.parametrize("law", LAWS, ids=str)
 
 
+@pytest.mark.sampled(19)
 @each_law
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "-".join(map(str, pair)))
 def test_the_bounds_enclose_the_exact_divergence(law, pair):

@@ -18,6 +18,7 @@ DOCS = Path(papers_page.PAGE).parent
 each_row = pytest.mark.parametrize("item", ROWS)
 
 
+@pytest.mark.sampled(48)
 @each_row
 def test_a_row_does_what_its_oracle_says(item):
     """On both inputs the result is the oracle's, and neither result would be right for the other input."""

@@ -189,6 +189,7 @@ def test_draws_are_private_in_small_universes(name, space):
     assert worst_loss(name, space, range(space.size), 3) <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "space", "answers", "blocks"),
     [

@@ -74,6 +74,7 @@ def greatest_ratio(plan, values, exponent):
     return worst / (2 * 2 ** (exponent / 2) * float(plan.spread))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("blocks", "certified"), [(5, 4), (5, 5), (6, 4), (6, 5), (6, 6), (7, 5), (7, 6), (7, 7)])
 def test_the_bound_holds_and_is_attained_on_a_whole_universe(blocks, certified):
     """All tables of few blocks: never above the bound, and a bound 10% smaller would be wrong."""

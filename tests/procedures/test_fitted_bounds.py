@@ -39,6 +39,7 @@ TRUTHS_IN_NUMPY = {"mean": "mean", "sum": "sum", "variance": "var", "std": "std"
 each_name = pytest.mark.parametrize("name", TRUTHS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("check", list(fitted_bounds_checks()), ids=lambda one: one.detail)
 def test_everything_that_the_audit_looks_at_holds(check):
     """All neighbours of a small universe: loss and range of draws, sensitivities within brackets, sums of losses."""
@@ -63,6 +64,7 @@ def chances(records, rate):
     return [math.exp(one) for one in side_law(records, rate)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "passes"), [(Fraction(1, 4), True), (Fraction(13, 40), False)])
 def test_limits_are_drawn_by_their_law(rate, passes):
     """Each share within Hoeffding's bound for 1e-9; draws at a rate that is 30% wrong are outside it."""
@@ -104,6 +106,7 @@ def test_answers_are_near_the_truth(name):
     assert release.loss.rho < Loss(5.0).rho
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["mean", "variance"])
 @pytest.mark.parametrize("options", [{}, {"non_negative": True}])
 def test_intervals_cover_the_statistic_of_the_clamped_records(name, options):

@@ -136,6 +136,7 @@ def rows_hold(true, noisy, miss):
     return bool((np.abs(noisy.matrix @ b - noisy.right) <= noisy.reach(sizes, miss)).all())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_where_rows_hold_all_intervals_hold(intercept, delta):
@@ -153,6 +154,7 @@ def test_where_rows_hold_all_intervals_hold(intercept, delta):
     assert held > 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_rows_hold_as_often_as_they_say(law):
     """2,000 draws; false alarm below 1e-9.  Noise that is 30% larger than it says is found."""
@@ -176,6 +178,7 @@ def test_rows_hold_as_often_as_they_say(law):
     assert missed(1.0) <= most < missed(1.3)
 
 
+@pytest.mark.slow
 def test_intervals_cover_through_the_front():
     """60 releases; all coefficients together miss at most as often as 5% allows, with a false alarm below 1e-9."""
     X, y = sample(5_000)

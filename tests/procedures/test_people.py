@@ -15,6 +15,7 @@ from dither_lab.audit.checks import Effort
 from dither_lab.audit.people import in_people, people_checks
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("check", list(people_checks()), ids=lambda check: check.detail)
 def test_everything_that_the_audit_looks_at_holds(check):
     """One person with all rows added, removed or changed, in all toy tables, for every shape that has a limit."""
@@ -22,6 +23,7 @@ def test_everything_that_the_audit_looks_at_holds(check):
     assert evidence.holds, evidence.note
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("broken", list(in_people()), ids=lambda check: check.subject)
 def test_broken_limits_are_found(broken):
     """Limits that are not paid for or of rows, groups that are not scaled, too little noise, a draw too sharp."""

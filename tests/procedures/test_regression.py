@@ -365,6 +365,7 @@ def test_more_coefficients_than_records_are_refused_before_anything_is_read():
         assert "nothing was charged" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_robust_regression_of_three_coefficients():
     """A clean plane is found, or the test refuses; a collinear one is refused, and paid for."""
     X, y = plane(20_000)

@@ -28,6 +28,7 @@ def test_answers_rise_and_lie_near_the_truth():
     assert release.labels == ("0.25", "0.5", "0.75")
 
 
+@pytest.mark.slow
 def test_intervals_cover_each_quantile():
     """80% of the time, within Hoeffding's bound for 1e-9."""
     data, runs = -PAY[:4_000], trials(60, 600)

@@ -9,6 +9,7 @@ from dither.errors import InvalidArgument
 COINS = np.tile([0.0, 1.0], 10_000)
 
 
+@pytest.mark.slow
 def test_larger_blocks_are_nearer():
     """The radius of three quarters falls like one over the root of the size: about 0.575 / root(size)."""
     rows = dt.inspect.blocks(dt.Program(np.mean, bounds=(0, 1), metric="l2"), COINS, sizes=[16, 256, 4_096], draws=400)
@@ -18,6 +19,7 @@ def test_larger_blocks_are_nearer():
         assert row.failed == 0
 
 
+@pytest.mark.slow
 def test_units():
     """With a metric the numbers' own, without one parts of the bounds; the whole is at distance 0 of itself."""
     wide = dt.Program(np.mean, bounds=(0, 10), metric="l1")

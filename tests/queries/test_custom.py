@@ -245,6 +245,7 @@ def test_a_true_ladder_is_not_refuted_and_one_that_forgets_missing_records_is():
     assert not dt.inspect.refute(middle(ladder=lambda x, k: 9), values=[0, 3, 9], records=3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("claims", "words"),
     [

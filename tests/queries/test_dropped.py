@@ -35,6 +35,7 @@ QUERIES = {
 ENTRIES = (None, math.nan, 0, 3, 8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_value_is_that_of_the_records_that_have_one(name):
     """All lists of up to four entries, as lists, floats and masked arrays."""
@@ -256,6 +257,7 @@ WITHOUT_BOUNDS = {
 """Each query with its truth on the records that are left, and how far an answer may be from it, as a share."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", WITHOUT_BOUNDS)
 def test_without_bounds_missing_values_are_left_out_too(name, tmp_path):
     """Of arrays, lists, frames, files and behind filters; at epsilon 50 an answer is that far off once in 1e9 runs."""

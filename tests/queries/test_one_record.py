@@ -49,6 +49,7 @@ class Endless:
 FIRST = [None, "n/a", "ab", b"xy", {"a": 1}, {}, [], np.array([]), float("nan")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("first", FIRST, ids=repr)
 def test_the_first_record_of_a_regression(first):
     """What is missing there is an entry of a column, or with bounds for each column a row that is missing."""

@@ -242,6 +242,7 @@ def test_ask(entry):
     assert dt.ask(asked, data, **LOSS).loss.epsilon <= LOSS["epsilon"]
 
 
+@pytest.mark.sampled(18)
 @every
 def test_session_and_quote(entry, sessions):
     """A session answers and charges; its quote says the privacy loss before."""
@@ -275,6 +276,7 @@ def test_http_and_client(entry, server):
     assert remote.budget.spent == spent
 
 
+@pytest.mark.sampled(12)
 @with_http
 def test_plans_are_sent_to_workers(entry, sessions):
     """Whatever mechanism is asked for, the plan of a question over HTTP survives its way into another process."""
@@ -395,6 +397,7 @@ def test_servers_have_every_query_but_the_chain_and_functions_of_owners():
     assert set(served()) == set(entries()) - {"chain_sum", *OWN, *OWN_CODE}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", OWN)
 def test_functions_of_owners_stay_here(name):
     """A client says why it does not send one; a server knows no such query."""

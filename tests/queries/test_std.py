@@ -42,6 +42,7 @@ def test_intervals_cover_as_often_as_they_say(trials):
     assert missed <= runs // 5
 
 
+@pytest.mark.slow
 def test_where_the_number_of_records_is_private_it_is_answered():
     """As the variance is: the root of a larger noise."""
     session = dt.open({"age": AGES}, columns={"age": dt.Real(0, 100)}, budget=dt.Budget(1_000.0))

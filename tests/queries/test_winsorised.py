@@ -81,6 +81,7 @@ def test_reachable_values_are_what_changes_can_reach(replaced, records):
         assert ends == statistic.answers.ends
 
 
+@pytest.mark.slow
 def test_it_is_private_on_a_whole_universe():
     """Exact divergences between all neighbours of four records with five values; 30% less noise is caught."""
     statistic, values = statistic_of(1, 4, high=4), range(5)

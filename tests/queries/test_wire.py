@@ -66,6 +66,7 @@ def _fitting(schema):
     }[schema["type"]]
 
 
+@pytest.mark.slow
 @seed(15)
 @settings(max_examples=trials(400, 20_000), deadline=None, database=None)
 @given(st.one_of(JSON, payloads()))

@@ -49,6 +49,7 @@ ASKED = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("mechanism", ["worst_case", "noisy_histogram", "k_norm"])
 def test_arrays_and_sessions_count_the_same(name, mechanism, session):

@@ -40,6 +40,7 @@ def drawn(prior, generator):
     return dt.Graph(sorted(pairs), n=VERTICES)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("prior", [dt.ErdosRenyi(p=0.08), dt.DegreeSequence(DEGREES)], ids=["gnp", "degrees"])
 @pytest.mark.parametrize("query", QUERIES, ids=lambda one: one.label)
 def test_the_quoted_error_is_within_a_factor_of_two_of_the_measured_one(query, prior):
@@ -136,6 +137,7 @@ def test_the_floor_is_the_least_error_on_two_neighbours(loss):
     assert floor_share(dt.Loss(epsilon, delta)) == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_floors_of_quotes():
     """Known by hand on complete and empty graphs; never above the error of any mechanism; named as what it is."""
     for epsilon in (0.2, 1.0):
@@ -238,6 +240,7 @@ def test_at_the_shell(tmp_path):
     assert quoted("--rows", "5")[0] == 2
 
 
+@pytest.mark.slow
 def test_over_http(tmp_path):
     """The client and raw JSON; bad priors are refused with the argument's name."""
     home = tmp_path / "home"

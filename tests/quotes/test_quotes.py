@@ -70,6 +70,7 @@ def measured(query, schema, make, draws, **options):
 # --- with a matching prior ----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(
     ("query", "schema", "options"),
@@ -97,6 +98,7 @@ def test_quoted_errors_are_within_a_factor_two_of_measured_ones(query, schema, o
     assert quote.bound < 6 * quote.expected_error
 
 
+@pytest.mark.slow
 def test_each_of_several_quantiles_is_quoted():
     """Joint draws: all three quoted errors within a factor 2 (150 draws, false alarms below 1e-9)."""
     query = dt.Quantiles("pay", q=[0.25, 0.5, 0.75])
@@ -115,6 +117,7 @@ def test_other_mechanisms_are_quoted_too(mechanism):
     assert errors.mean() / 2 < quote.expected_error < 2 * errors.mean()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("query", [dt.Median("pay"), dt.Mean("pay"), dt.Maximum("pay"), dt.IQR("pay")], ids=repr)
 def test_more_epsilon_never_quotes_a_greater_error(query):
     """Monotone over a coarse list of prices, with a prior and without one."""
@@ -193,6 +196,7 @@ def test_a_leaning_measure_is_bounded_by_its_lighter_end():
     assert 500_000 < law.mean <= bound * (1 + 1e-9) < 1.05 * law.mean
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("query", [dt.Median("pay"), dt.Maximum("pay"), dt.Mean("pay")], ids=repr)
 def test_without_a_prior_the_quote_is_never_below_the_measured_error(query, source):
@@ -409,6 +413,7 @@ def test_dates_are_quoted_in_days():
 # --- the least epsilon --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["expected_error", "bound"])
 def test_the_least_epsilon_reaches_the_target_and_less_does_not(of):
     """To a few percent."""

@@ -24,6 +24,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
 def test_the_typical_error_is_the_range_of_quotes_under_the_shapes(query):
     """Its ends are the least and the greatest quote under a shape, for the same mechanism; the worst case follows."""

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import dither as dt
 from conftest import needs_data
 
 
+@pytest.mark.slow
 def test_adult_is_described():
     """Within 3% of the ranks, which fails with a probability below 1e-9; docs/describe.md has the errors of 20 runs."""
     path = needs_data("tables/adult.parquet")

@@ -25,6 +25,7 @@ def graph_of(name):
     return dt.Graph(stored["edges"], n=int(stored["n"]), strict=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TRUTHS)
 def test_published_numbers(name):
     """Edges, triangles, degrees, 2-stars and rung 0 of the triangle ladder."""

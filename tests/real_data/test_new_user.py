@@ -84,6 +84,7 @@ def missed(found, shrunk=1.0):
     return counts
 
 
+@pytest.mark.slow
 def test_no_step_misses_more_often_than_it_says(intervals):
     """Forty steps.  Chances of a false alarm at 5%: of one question below 1e-10, of all together below 1e-9.
 

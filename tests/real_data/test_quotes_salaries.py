@@ -32,6 +32,7 @@ def truths_fixture():
     return {one: float(np.quantile(pay[year == one], 0.5, method="inverted_cdf")) for one in YEARS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("guess", "share"), list(zip(GUESSES, (0.9, 0.85, 0.85), strict=True)))
 def test_medians_by_year_stay_within_the_quoted_bound(session, truths, guess, share):
     """Of 100 answers at epsilon 0.5 at least 90% within the 95% bound.

@@ -8,6 +8,7 @@ import dither as dt
 from conftest import needs_data
 
 
+@pytest.mark.slow
 def test_house_values_against_income():
     """California housing, value on income: within a tenth of the median regression's slope, without bounds."""
     path = needs_data("tables/california_housing.parquet")

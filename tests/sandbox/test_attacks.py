@@ -160,6 +160,7 @@ def outside(settings, name):
     return json.loads(done.stdout)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SINGLE)
 def test_attack_fails_inside_and_works_outside(inside, host, name):
     """The program is told no by the kernel; the same text does its work in an ordinary process."""

@@ -22,6 +22,8 @@ from dither.sandbox.syscalls import numbers
 from dither_lab.audit.attacks import HistogramAttack
 from dither_lab.audit.blackbox import audit
 
+pytestmark = pytest.mark.slow
+
 TARGET = 4242.0
 OUTPUT = Output(1, bounds=(0, 10), default=3)
 BLOCKS = 4

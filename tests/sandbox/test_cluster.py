@@ -16,7 +16,7 @@ from dither.sandbox import Function
 from dither.sandbox.cluster import Cluster, ClusterSchedule
 
 # On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
-pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:reading and drawing the blocks")]
 
 OUTPUT = Output(1, bounds=(0, 1000), default=500)
 PROGRAM = "def program(rows):\n    return rows.sum()"

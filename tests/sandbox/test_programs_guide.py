@@ -16,7 +16,7 @@ from dither.procedures.executor import Output
 from dither.sandbox import Executable
 
 # On a busy machine drawing blocks may take longer than planned, which the owner is warned of.
-pytestmark = pytest.mark.filterwarnings("ignore:reading and drawing the blocks")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:reading and drawing the blocks")]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "programs.md"
 PIECE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)

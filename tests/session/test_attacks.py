@@ -131,6 +131,7 @@ def test_histograms_of_undeclared_groups_with_people():
     assert [list(one.value) for one in found] == [[rows, 0, 0]]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     "people", [{}, {"unit": "who", "rows_per_unit": 2}, {"unit": "who", "rows_per_unit": "private"}], ids=str
 )

@@ -107,6 +107,7 @@ FREE_NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["x", "silent", "dropped"])
 def test_whatever_is_free_is_what_reading_would_have_counted(column, silent):
     """Every condition on a column of numbers: a free answer is the count of the filter, odd records included."""
@@ -396,6 +397,7 @@ def test_quotes_and_sql_are_free_too():
     assert session.budget.spent.epsilon == 1
 
 
+@pytest.mark.slow
 def test_the_logic_of_conditions_is_that_of_the_engine(silent):
     """``holds`` of every condition agrees with what the engine counts, record by record."""
     schema = opened().schema
@@ -476,6 +478,7 @@ def test_owners_learn_of_a_changed_source_beside_answers_that_are_read(tmp_path)
     assert [one.derived_from is None for one in found] == [True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["points", "thresholds"])
 def test_large_families_are_read_instead(family, monkeypatch):
     """A table of which bin each of thousands of queries counts takes gigabytes, which one question may not."""

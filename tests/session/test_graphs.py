@@ -207,6 +207,7 @@ def test_graph_schemas_are_written_as_they_are_read(folder):
 NODES = FRIENDS.replace("vertices = 30", 'vertices = 30\nneighbours = "node"').replace("friends", "people")
 
 
+@pytest.mark.slow
 def test_vertices_that_are_people(folder):
     """Edges of K30 where vertices are people: every way to ask, what is refused, and what is charged."""
     (folder / "people.toml").write_text(NODES)

@@ -53,6 +53,7 @@ TRUTHS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("asked", TRUTHS)
 def test_answers_are_near_the_truth(asked):
     """At epsilon 50 a miss by a tenth is less likely than 1e-9; the release says which limit was found."""
@@ -103,6 +104,7 @@ def test_other_statistics_keep_so_many_rows_of_each_person():
     assert spent.epsilon == 200.0
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_totals_within_the_limit():
     """95% of the time, within Hoeffding's bound for 1e-9; against plain Python under the limit that was released."""
     runs, covered = trials(60, 2_000), 0
@@ -122,6 +124,7 @@ def test_few_people_are_refused_a_sum_and_pay_for_it():
     assert session.budget.spent.epsilon == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 1])
 def test_tables_of_nobody_are_answered(rows):
     """No row, and a row without a person: every shape answers."""

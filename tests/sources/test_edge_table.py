@@ -41,6 +41,7 @@ def _schemas(place, table, **options):
     yield "frame", dt.GraphSchema(table, VERTICES, "friends", ("a", "b"), **options)
 
 
+@pytest.mark.slow
 def test_the_same_graph_from_every_engine(place):
     """What is no edge is left out, record by record, as where pairs are given in memory."""
     rows = _rows()

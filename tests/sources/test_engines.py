@@ -97,6 +97,7 @@ def facts(question, options, schema, engine):
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(20))
 def test_values_ladders_and_smooth_bounds_are_the_same_everywhere(engines_of, seed):
     """Twenty random tables, half of them with people who own several rows."""
@@ -154,6 +155,7 @@ def test_engines_agree_with_arrays():
         ] == dt.inspect.ladder(query, array, rungs=8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shares", [(0.0,), (0.5,), (0.25, 0.75), (1.0,)])
 @pytest.mark.parametrize("shape", ["smooth", "tied", "sorted", "missing"])
 def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
@@ -195,6 +197,7 @@ def test_brackets_find_the_ranks_of_large_tables(monkeypatch, shape, shares):
             assert data.total(50, truth.records - 80) == truth.total(50, truth.records - 80)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("query", "scans"),
     [
@@ -313,6 +316,7 @@ def test_filters_select_the_same_rows_as_python(engines_of):
             assert found == sum(bool(truth(one)) for one in records), (engine.dialect, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"unit": "person", "rows_per_unit": 2}])
 def test_blocks_of_programs_hold_the_same_rows_everywhere(engines_of, options):
     """The rows that programs see: all of them in some block, rounded alike, people together; a fresh draw each time."""

@@ -162,6 +162,7 @@ def test_a_table_without_links_computes_too():
         assert session.quote("SELECT sum(a * 2) FROM data", epsilon=1.0)[0].query == "sum of a * 2"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_the_same_bits_on_every_engine(request, tmp_path_factory):
     """Odd records: every engine answers, and all give the same number."""

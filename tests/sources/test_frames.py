@@ -38,6 +38,7 @@ def test_one_moment_beyond_the_calendar_disturbs_nobody(stored, last):
     assert session.ask(dt.Median("a"), epsilon=50.0, confidence=None).value == datetime.date(1970, 1, 1)
 
 
+@pytest.mark.slow
 def test_days_are_those_of_utc_wherever_the_machine_stands():
     """Read again by a process in Tokyo."""
     code = "import test_frames as t; [t.test_one_moment_beyond_the_calendar_disturbs_nobody(s, 1) for s in t.STORED]"

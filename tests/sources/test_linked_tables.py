@@ -285,6 +285,7 @@ def sources(request, tmp_path):
     return {name: next(each)(place, table) for name, table in tables.items()}
 
 
+@pytest.mark.sampled(1)
 def test_joins_have_the_rows_of_nested_loops_in_every_file(sources):
     """Counts, sums, averages, medians and extremes of joined tables, with orphans, repeated and missing keys."""
     with opened(sources) as session:
@@ -292,6 +293,7 @@ def test_joins_have_the_rows_of_nested_loops_in_every_file(sources):
             assert centres(session, case[0])[0][()] == pytest.approx(expected(DATABASE, case), rel=1e-9), case[0]
 
 
+@pytest.mark.sampled(1)
 def test_groups_and_filters_may_be_of_any_table(sources):
     """A column of people, one of a public table, and both."""
     with opened(sources) as session:
@@ -529,6 +531,7 @@ def test_tables_that_got_a_repeated_key_are_read_anew(tmp_path):
             assert centres(session, STATEMENTS[5])[0][()] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [parquet_arrow, csv_file, duckdb_table])
 def test_a_key_that_repeats_is_found_wherever_its_rows_are(written, tmp_path):
     """Rising and falling keys, in pieces that rise by themselves, whole numbers and texts, some of them missing."""
@@ -617,6 +620,7 @@ PEOPLE_COUNTED = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("text", "people"), PEOPLE_COUNTED)
 @pytest.mark.parametrize("limit", [1, "private"])
 def test_people_are_counted_by_their_key_or_by_what_refers_to_it(text, people, limit):
@@ -691,6 +695,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("text", "word", "reason"), REFUSED)
 def test_what_is_not_offered_is_refused_at_its_word(text, word, reason):
     """Nothing is charged, and the error points at the word."""
@@ -908,6 +913,7 @@ def test_of_private_limits_all_rows_are_inspected_and_no_ladders():
             dt.inspect.ladder(dt.Sum("amount"), session)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_the_same_centres_on_every_engine(request, tmp_path_factory):
     """DuckDB, PostgreSQL, Spark and SQLite: every statement has the same rows and the same numbers."""

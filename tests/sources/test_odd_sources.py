@@ -427,6 +427,7 @@ def people(units):
     return dt.inspect.value(dt.Count(), opened)
 
 
+@pytest.mark.slow
 def test_nobody_decides_who_the_others_are():
     """One more person moves the number of people by one, whatever their identity is written as."""
     moments = [datetime.datetime(2000, 1, 1, 0, 0, second, tzinfo=datetime.UTC) for second in range(50)]
@@ -437,6 +438,7 @@ def test_nobody_decides_who_the_others_are():
         assert people([*units, None]) == people([*units, float("nan")]) == people(units)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_moments_beyond_the_calendar_fail_nothing(tmp_path, unit, zone):

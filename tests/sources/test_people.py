@@ -102,6 +102,7 @@ def test_steps_of_a_column_are_rounded_clamped_and_filled_as_by_the_grid(engines
         assert sorted(found) == sorted(wanted.tolist()), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", [None, "x", "y"])
 def test_totals_of_people_are_those_of_plain_python_on_every_engine(engines_of, column):
     """People above limits, clamped and scaled totals, weighted rows; with and without groups and a filter."""
@@ -178,6 +179,7 @@ def test_totals_far_beyond_all_limits_are_no_error(engines_of):
         engine.close()
 
 
+@pytest.mark.slow
 def test_totals_beyond_all_limits_in_several_groups_are_scaled_by_all_of_them(engines_of):
     """One person has the largest total in each of three groups: all together keep one limit, not three."""
     rows = 600
@@ -279,6 +281,7 @@ def test_the_order_of_a_table_decides_nothing():
     assert chosen(shuffled, "two") != here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "where"), [((), "y > 0"), (("g",), None)])
 def test_totals_that_a_statement_keeps_are_those_of_every_pass_by_itself(engines_of, by, where, monkeypatch):
     """Columns that are read together, rows and people: the same numbers, on every engine, which keeps them."""

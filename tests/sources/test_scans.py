@@ -95,6 +95,7 @@ def test_six_statistics_of_twenty_groups_read_the_table_at_most_twice(engine, fe
     assert 1 <= counts[-1] <= (2 if few else 1), counts
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("few", ["0", ""])
 @pytest.mark.parametrize("by", [(), ("job",)])
 def test_what_is_read_together_is_what_the_records_are(by, few, engines_of, monkeypatch):
@@ -124,6 +125,7 @@ def test_what_is_read_together_is_what_the_records_are(by, few, engines_of, monk
                 compare(each[group], truth_of(records, name, group if by else None), shares, powers, summed)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("most", [0, 1 << 22])
 @pytest.mark.parametrize("by", [(), ("job",)])
 def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkeypatch):
@@ -153,6 +155,7 @@ def test_records_of_brackets_are_listed_or_counted_alike(by, most, place, monkey
     assert bool(listed) == bool(most)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("few", ["0", ""])
 @pytest.mark.parametrize("by", [(), ("job",)])
 def test_counts_below_points_are_those_of_the_records(by, few, engines_of, monkeypatch):
@@ -175,6 +178,7 @@ def test_counts_below_points_are_those_of_the_records(by, few, engines_of, monke
                     assert found.below(asked).tolist() == truth.below(asked).tolist()
 
 
+@pytest.mark.slow
 def test_passes_and_what_leaves_the_engine_do_not_grow_as_one_over_epsilon(place, monkeypatch):
     """Of a median with an interval: a sample, a small window, and three passes that count below points, at any epsilon.
 

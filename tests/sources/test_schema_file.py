@@ -221,6 +221,7 @@ def schemas(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(schemas())
 def test_round_trip(schema):
@@ -233,6 +234,7 @@ def test_round_trip(schema):
         assert again == schema
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.text()

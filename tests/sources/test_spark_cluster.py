@@ -9,6 +9,8 @@ import pytest
 
 from servers import needs_java
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import json, sys, warnings
 import dither as dt

@@ -49,6 +49,7 @@ def numbers(records):
     return [one if isinstance(one, (int, float)) else None for one in records]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("declared_as", TYPES)
 def test_texts_and_bytes_in_columns_of_numbers_are_missing(declared_as, path, tmp_path, monkeypatch):
@@ -69,6 +70,7 @@ def test_texts_and_bytes_in_columns_of_numbers_are_missing(declared_as, path, tm
                     assert close(found, truth, one.tolerance * (UPPER - LOWER) if hidden else 0.0), (one.name, nulls)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("odd", "path"), both_ways(ODD), ids=lambda one: repr(one)[:16])
 def test_one_odd_record_never_decides_whether_there_is_an_answer(odd, path, tmp_path, monkeypatch):
     """In every column at once: a number, a key, a category, a flag, a day, a person."""
@@ -99,6 +101,7 @@ def test_sums_beyond_64_bits_are_exact(tmp_path):
     assert int(engine.rows(wanted)[0][0]) == sum(one for (one,) in rows)
 
 
+@pytest.mark.slow
 def test_doubles_are_written_and_rounded_exactly(tmp_path):
     """SQLite's own reader of decimals is off by a bit of some; ties are rounded to even up to the largest grids."""
     engine = SQLite(**database(tmp_path / "t.sqlite", "v", [(1,)]))
@@ -167,6 +170,7 @@ def test_broken_texts_are_one_group(tmp_path):
         assert {one.group["g"]: one.value for one in found} == {"\ufffd": 500, "a": 100}
 
 
+@pytest.mark.slow
 def test_long_conditions_are_answered(tmp_path):
     """SQLite refuses trees of a thousand levels: what stands in a row is balanced."""
     engine = SQLite(**database(tmp_path / "t.sqlite", "v INTEGER", [(index,) for index in range(9000)]))

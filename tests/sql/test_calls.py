@@ -130,6 +130,7 @@ def test_every_query_has_a_function():
     assert {*GRAPHS, *WEIGHTS} == set(functions_of(GRAPH))
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", TABLE)
 def test_a_statement_is_the_query_and_is_answered(people, name):
     """Parsed into the very object that Python makes, and answered near what a query object is answered."""
@@ -316,6 +317,7 @@ CALLS = st.builds(
 TEXTS = st.one_of(CALLS, st.lists(CALLS, max_size=3).map(", ".join), st.text(), st.text(string.printable))
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(TEXTS)
 @example("kmeans(a, k => 1e999999999)")
@@ -353,6 +355,7 @@ def test_any_value_of_a_field_is_planned_or_refused(people, data):
         assert "nothing was charged" in str(error)  # noqa: PT017
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "repeated",
     ["a, ", "1, ", "k => 1, ", "[", "median(a), ", "median(a) AS x, ", "x", "a b ", '"a"', "((", "-", "=>", "/*", "'"],

@@ -366,6 +366,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.text() | st.text(string.printable) | st.lists(WORDS, max_size=25).map(" ".join))
 @example("SELECT median(year) FROM payroll WHERE {")

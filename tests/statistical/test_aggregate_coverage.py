@@ -26,6 +26,7 @@ def centre(made):
     return ANSWERS[made.located(ANSWERS)[0]]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("aggregator", "delta", "truth"),
     [(MEDIAN, 0.0, medians), (SMOOTH_MEDIAN, 0.0, medians), (Centre(), 0.0, centre), (Centre(), 1e-5, centre)],

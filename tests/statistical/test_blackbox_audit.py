@@ -103,7 +103,7 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", [case for case in MUTANTS if trials(0, 1) or not case.long], ids=str)
 def test_every_mutant_is_found(case):
     """The claim is refuted, with the number of runs stated in the case."""
@@ -150,7 +150,7 @@ SHIPS = [
 SHORTLY = (CROSSING, GAP, TIE_UP)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("confidence", [None, 0.9], ids=["value", "bar"])
 @pytest.mark.parametrize("ships", SHIPS, ids=lambda ships: f"{ships[0]}-{ships[1]}")
 def test_nothing_is_found_in_what_ships(ships, confidence):
@@ -172,6 +172,7 @@ def test_nothing_is_found_in_what_ships(ships, confidence):
             assert not any(one.detected for one in found), f"{pair}: {found}"
 
 
+@pytest.mark.slow
 def test_half_the_price_would_be_seen():
     """What ships is near its claim: sold at half the epsilon, the same mechanisms are found out."""
     for mechanism in ("worst_case", "smooth", "inverse"):

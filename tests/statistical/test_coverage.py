@@ -47,7 +47,7 @@ def bars(name, mechanism, epsilon, q, options, runs, confidence=0.95):
     return covered
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1]}-{c[4].get('noise', 'auto')}-{c[3]}")
 def test_intervals_cover_with_the_stated_confidence(case):
     """At least 95%: a count this low has probability below 1e-9 if the claim is true.  And honestly: at most 99.9%

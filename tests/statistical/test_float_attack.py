@@ -86,6 +86,7 @@ def tape_for(answer, location, scale, law):
     return LazyBits.continuing([word], 128)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("law", [Laplace(), PowerLaw(4)], ids=str)
 @pytest.mark.parametrize(
     ("truth", "other"),

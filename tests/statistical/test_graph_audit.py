@@ -35,6 +35,7 @@ def mechanism_name(case):
     return getattr(case[0], "name", "")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=mechanism_name)
 @pytest.mark.parametrize("query", [Triangles(), KStars(2), KTriangles(2)], ids=lambda query: query.label)
 @pytest.mark.parametrize("confidence", [None, Fraction(9, 10)], ids=["answer", "with-bar"])
@@ -45,6 +46,7 @@ def test_nothing_is_found_in_what_ships(case, query, confidence):
     assert not examine(prepared, HERE, THERE, samples=trials(400, 20_000)).detected
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", CASES, ids=mechanism_name)
 def test_noise_that_is_far_too_small_is_found(case):
     """A tenth of the noise shows in a few hundred answers (20 to 30% are caught by the exact audits)."""

@@ -29,7 +29,6 @@ def mean_error(method, n, features, outliers, runs, epsilon=1.0):
     return float(np.mean(errors)) if errors else float("inf"), refused
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("outliers", "most"), [(0.0, 0.03), (0.05, 0.05)])
 def test_slopes_of_ten_thousand_records(outliers, most):
     """The error asked for; ours is a quarter of it, so that a false alarm is rarer than 1e-9."""
@@ -38,7 +37,6 @@ def test_slopes_of_ten_thousand_records(outliers, most):
     assert refused == 0
 
 
-@pytest.mark.slow
 def test_least_squares_would_fail_the_same_test():
     """The outliers are gross: least squares without any noise misses by more than 0.5."""
     X, y = plane(np.random.default_rng(2), 10_000, 2, 0.05)
@@ -46,7 +44,6 @@ def test_least_squares_would_fail_the_same_test():
     assert np.abs(slopes - [2.0, -1.0]).mean() > 0.5
 
 
-@pytest.mark.slow
 def test_the_robust_regression_finds_its_cell():
     """R_H: no more than a tenth refused, and an error near that of its own estimator (false alarm below 1e-9)."""
     error, refused = mean_error("robust", 10_000, 1, 0.0, trials(15, 150))
@@ -54,7 +51,6 @@ def test_the_robust_regression_finds_its_cell():
     assert refused <= trials(3, 15)
 
 
-@pytest.mark.slow
 def test_the_short_cut_needs_many_records():
     """R_S answers from ten thousand records on, and its error falls faster than one over the root of their number."""
     few, _ = mean_error("shortcut", 10_000, 1, 0.0, trials(8, 40), epsilon=2.0)
@@ -64,7 +60,6 @@ def test_the_short_cut_needs_many_records():
     assert many < 0.1
 
 
-@pytest.mark.slow
 def test_intervals_cover_the_true_coefficients():
     """95% bars of three coefficients, sampling included: more than a quarter missed has probability below 1e-9."""
     rng, missed, runs = np.random.default_rng(3), 0, trials(15, 150)
@@ -76,7 +71,6 @@ def test_intervals_cover_the_true_coefficients():
     assert missed <= 3 * runs / 4
 
 
-@pytest.mark.slow
 def test_rare_and_tied_columns():
     """A column of zeros and ones, whole-number responses, large offsets: the slopes still come out."""
     rng = np.random.default_rng(4)

@@ -55,7 +55,6 @@ HERE = runs_of((0, 100), (64, 51), (128, 4), (1e6, 46))
 THERE = runs_of((0, 99), (64, 51), (128, 4), (1e6, 47))
 
 
-@pytest.mark.slow
 def test_the_auditor_finds_nothing_in_what_ships_and_everything_in_what_is_broken():
     """A scale at the threshold that one change doubles: no refutation as sold, one if sold at a quarter of its price.
 
@@ -69,7 +68,6 @@ def test_the_auditor_finds_nothing_in_what_ships_and_everything_in_what_is_broke
     assert audit(here, there, claimed=cheap, attacks=[HistogramAttack(bins=12)], samples=runs).detected
 
 
-@pytest.mark.slow
 def test_an_unsafe_scale_is_refused_and_one_that_is_not_tested_is_found():
     """Margins of zero on both sides: refused but for delta; with a test that often passes the auditor sees it.
 
@@ -96,6 +94,7 @@ def test_refusals_happen_as_often_as_the_closed_form_says():
     assert abs(refused / runs - (1 - cascade_chance(plan.step, data))) <= math.sqrt(math.log(2e9) / (2 * runs))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["scale", "median", "range", "trimmed mean", "drawn median", "drawn range"])
 def test_intervals_cover(name):
     """90% bars cover the statistic of the records at least that often; a false alarm is less likely than 1e-9."""

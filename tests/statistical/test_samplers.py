@@ -122,14 +122,14 @@ def test_stated_densities_are_the_slope_of_the_tails(law):
     assert np.allclose(np.log(slope), law.log_density(at), atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(1)
 @each_law
 def test_scalar_draws_follow_their_law(law, trials):
     """False alarms: at most 1e-9 (see above)."""
     assert fits(law, scalars(law, trials(DRAWS, 200_000)))
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(2)
 @each_law
 def test_vector_draws_follow_their_law(law, trials):
     """False alarms: at most 1e-9.  Laws with a float path draw more."""
@@ -146,7 +146,7 @@ def test_the_power_is_as_stated(law):
         assert max(moved) * math.sqrt(DRAWS) >= 14
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [7, 13])
 @each_law
 def test_noise_of_a_wrong_size_is_noticed(law, factor):
@@ -154,7 +154,6 @@ def test_noise_of_a_wrong_size_is_noticed(law, factor):
     assert not fits(law, rounded_draws(law, DRAWS, SCALE * factor // 10))
 
 
-@pytest.mark.slow
 def test_scalar_noise_of_a_wrong_size_is_noticed():
     """The scalar door too: a factor of 1.3 is seen."""
     assert not fits(Laplace(), scalars(Laplace(), DRAWS, SCALE * 13 // 10))
@@ -169,7 +168,6 @@ def integer_fits(draws, scale):
     return not alarms(draws, closed) and not alarms(draws, library)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1, 3, 200])
 def test_integer_laplace_draws_follow_their_law(scale, trials):
     """Scalar and vector; false alarms: at most 1e-9 for each of the two."""
@@ -177,7 +175,6 @@ def test_integer_laplace_draws_follow_their_law(scale, trials):
     assert integer_fits(integer_laplace_draws(trials(100_000, 5_000_000), scale), scale)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factor", [7, 13])
 def test_integer_noise_of_a_wrong_size_is_noticed(factor):
     """The same test on 0.7 or 1.3 times the scale fails."""
@@ -192,7 +189,6 @@ def test_a_biased_sign_is_noticed():
     assert not fits(Laplace(), sizes * signs)
 
 
-@pytest.mark.slow
 def test_neighbouring_entries_are_independent(trials):
     """Signs and sizes of successive entries agree as often as fair coins: binomial(n, 1/2), level 1e-9 / 8 an end."""
     draws = rounded_draws(Laplace(), 2 * trials(50_000, 1_000_000), SCALE).reshape(-1, 2)

@@ -57,6 +57,7 @@ def test_frontier_is_the_obvious_one(case):
     assert list(zip(found.common.tolist(), found.half.tolist(), strict=True)) == oracle.frontier(edges, n)
 
 
+@pytest.mark.slow
 @settings(max_examples=trials(60, 600), deadline=None)
 @given(graphs(), st.integers(2, 4), st.integers(1, 3))
 def test_frontier_by_classes_of_neighbours_is_the_obvious_one(case, few, alone):
@@ -122,6 +123,7 @@ def test_k_triangles_and_cliques_are_the_obvious_ones(case, k):
         assert clique_change(graph.ranked, graph.supports, size, most) == change
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cores")
 def test_larger_graphs_on_one_core_and_on_several():
     """Counts and common neighbourhoods of skewed and even graphs, against the square of the adjacency matrix."""

@@ -47,6 +47,7 @@ def test_moments_are_sums_of_centred_products(has_y_square, private):
         assert grid.clamp(one) == one
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("has_y_square", [True, False])
 @pytest.mark.parametrize("rows", [1, 3])
@@ -70,6 +71,7 @@ def test_no_change_moves_them_further_and_some_as_far(relation, has_y_square, ro
     assert statistic.l2_squared <= Fraction(6, 5) * rows**2 * l2  # (nearly sharp)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("has_y_square", [True, False])
 @pytest.mark.parametrize("features", [2, 3])

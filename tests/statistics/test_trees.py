@@ -104,6 +104,7 @@ def test_pieces_add_up():
     assert statistic.answers.ends == (0, 3 * 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 64])
 def test_ladder_equals_the_formula_over_all_cuts(monkeypatch, few):
     """Random graphs of up to nine vertices, many weights or few: rungs up to and beyond the connectivity."""
@@ -385,6 +386,7 @@ def test_releases_say_what_they_are():
     assert 0 <= cut.value <= 11
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mechanism", ["smooth", "ladder", "worst_case"])
 @pytest.mark.parametrize("step", [None, 1])
 def test_every_mechanism_answers(mechanism, step):

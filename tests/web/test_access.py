@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 VIEWS = ("", "schema", "history", "spending")
 PLACES = (("register", "Register"), ("tokens", "Tokens"), ("", "Datasets"))
 LEAST_CONTRAST = 4.5

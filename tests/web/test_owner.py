@@ -7,6 +7,8 @@ import pytest
 
 from page_server import SCHEMA
 
+pytestmark = pytest.mark.slow
+
 GRAPH = '[dataset]\nsource = "{name}.csv"\n[graph]\nvertices = 60\n[budget]\nepsilon = 5\ndelta = 1e-6\n'
 
 

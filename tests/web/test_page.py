@@ -271,6 +271,7 @@ def test_a_refusal_is_cleared_when_the_question_changes(visit):
     assert tab.run("document.querySelector('.problem')") is None
 
 
+@pytest.mark.slow
 def test_the_python_on_the_page_gives_the_answer_on_the_page(visit):
     """What is offered to be copied runs as it stands, and asks the question that was asked; the SQL does too."""
     tab, name = visit.tab, visit.curator.dataset("copied")

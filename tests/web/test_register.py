@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = "age;pay;job;note\n" + "".join(f"{20 + row % 40};{300 + row % 100};nurse;x\n" for row in range(2000))
 
 

@@ -86,6 +86,7 @@ def test_checks_are_chosen_by_names():
         selected("median", ["nothing"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("subject", ["filtered mean", "triangles", "covariance", "sum along a chain", "quantiles"])
 def test_small_universes_hold(subject):
     """The exhaustive checks of some subjects; the whole list is the command's."""
@@ -96,6 +97,7 @@ def test_small_universes_hold(subject):
             assert result.cases > 0
 
 
+@pytest.mark.slow
 def test_worst_pairs_come_near_to_their_claims():
     """On the library of worst pairs every mechanism of an order statistic shows more than 95% of its epsilon."""
     for check in audited_queries.pair_checks():
@@ -105,6 +107,7 @@ def test_worst_pairs_come_near_to_their_claims():
             assert result.lower > 0.95 * result.claimed.epsilon, check.key
 
 
+@pytest.mark.slow
 def test_sessions_keep_the_order_and_decide_in_public():
     """What ships."""
     assert order_of_events().holds
@@ -188,6 +191,7 @@ def test_a_finding_gives_exit_code_1(monkeypatch):
     assert "1.5" in result.output
 
 
+@pytest.mark.slow
 def test_the_pool_gives_what_one_process_gives():
     """Two processes, a few checks."""
     few = [check for check in audited_queries.pair_checks() if check.mechanism == "inverse"]

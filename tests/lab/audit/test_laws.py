@@ -124,6 +124,7 @@ def test_what_has_no_name_has_no_law():
     assert "no independent law" in result.note
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("subject", "name", "noise"), CONSISTENT)
 def test_a_mechanism_that_errs_consistently_is_found_by_the_independent_law_alone(subject, name, noise):
     """Its parameters are private, its draws follow its own law; only the law from elsewhere disagrees."""
@@ -164,6 +165,7 @@ def test_refusals_that_are_too_rare_are_found():
     assert "refuses" in draws_follow(prepared, universe.enumerated(), [(data, answers)], 1e-9).note
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("subject", ["median", "trimmed mean", "filtered median", "triangles", "spanning tree"])
 def test_stated_laws_are_the_enumerated_ones(subject):
     """All mechanisms and noises of some queries; the whole list is the command's."""

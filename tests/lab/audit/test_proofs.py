@@ -57,6 +57,7 @@ def test_pages_have_their_five_parts(path):
     assert [name for name, part in PARTS.items() if not any(re.match(part, one) for one in found)] == []
 
 
+@pytest.mark.sampled(7)
 @each_page
 def test_what_pages_name_exists(path):
     """Tests that were renamed would leave a promise that nothing keeps."""

@@ -9,6 +9,8 @@ from dither_lab.audit.checks import Effort
 from dither_lab.audit.servers import QUESTIONS, attacked_answers, differences, same_but_for_draws
 from dither_lab.served import HttpReply
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("d00", "d01")
 
 

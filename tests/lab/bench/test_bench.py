@@ -40,6 +40,8 @@ from dither_lab.bench.run import Results, measure_area, run
 from dither_lab.bench.texts import figure_text, footer, markdown
 from dither_lab.bench.workers import loop
 
+pytestmark = pytest.mark.slow
+
 WORKERS = Path(loop.__file__).parent
 TASKS = """
 import os, time

@@ -259,6 +259,7 @@ def test_stand_ins_are_generated_and_said_to_be():
     assert "stand-in" in sources.friendships()[1].words
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_data")
 @pytest.mark.parametrize(("size", "level"), [(100, 19), (60, 12)])
 def test_subgraphs_are_connected_and_have_their_level(size, level):

@@ -54,6 +54,7 @@ def timeless(points):
     return MeasuredPoints(replace(p, y=exact(1.0)) if p.quantity == "time" else p for p in points)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda one: f"{one.paper}-{one.key}")
 def test_experiments_run_and_judge_every_claim(experiment):
     """Points lie in their intervals, which have a kind; rows cite a place, and what is not agreed to has a reason."""
@@ -80,6 +81,7 @@ def test_experiments_run_and_judge_every_claim(experiment):
     assert all("stand-in" in source for source in finding.sources)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("paper", "key", "verdicts"),
     [
@@ -245,6 +247,7 @@ def test_no_mechanism_exceeds_the_bound_for_all_of_them():
     assert kept > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["scale", "median"])
 def test_bounds_on_refusals_hold_for_drawn_records(algorithm):
     """Given the records a refusal has an exact probability; its mean over 20 samples of 10^6 is below the bound."""
