@@ -17,6 +17,7 @@ import dither as dt
 from contract import test_records as numbers
 from contract import test_records_texts as texts
 from dither.sources import column as columns
+from dither.sources import parquet
 from dither.sources.engines import duckdb, engine
 from dither.sources.windows import EngineColumns
 
@@ -35,8 +36,8 @@ def fails(test, *arguments):
 
 def by_statistics(monkeypatch, *left_on):
     """Let DuckDB decide by statistics of row groups and pages again, or by some of them."""
-    kept = tuple(one for one in duckdb._SWITCHED_OFF if left_on and one not in left_on)
-    monkeypatch.setattr(duckdb, "_SWITCHED_OFF", kept)
+    kept = tuple(one for one in parquet.SWITCHED_OFF if left_on and one not in left_on)
+    monkeypatch.setattr(parquet, "SWITCHED_OFF", kept)
 
 
 def test_a_trimmed_mean_that_forgets_missing_records(place, monkeypatch):

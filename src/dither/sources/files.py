@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import functools
-import importlib
 import math
 from collections.abc import Callable, Iterable, Sized
 from pathlib import Path
@@ -15,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData, suggested
-from dither.sources.entries import SHORT
 from dither.sources.formats import NumberFormat
 from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records, text_columns
+from dither.sources.parquet import MILLISECONDS, connect, literal_path, parquet_schema
 
 Masked: TypeAlias = "np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]"
 if TYPE_CHECKING:
@@ -29,9 +28,15 @@ PARQUET = (".parquet", ".pq")
 DATABASES = (".duckdb", ".db")
 """How the names of files end that hold tables by their names."""
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN"}
-_READ_TEXTS = "FROM read_parquet({}, utf8_validation = 'replace')"
-"""A text with a byte that is no UTF-8 is read as another text: one record must not make an error."""
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
+_READ = "FROM read_parquet(?, hive_partitioning = false, utf8_validation = 'replace')"
+"""Folders add no columns; a text with a byte that is no UTF-8 is read as another text: one record makes no error."""
+_AS_TEXT = dict.fromkeys(("VARCHAR", "UUID", "ENUM", "BLOB", "DATE", "TIMESTAMP_NS"), "CAST({0} AS VARCHAR)") | {
+    zoned: f"CASE WHEN {{0}} IS NULL THEN NULL ELSE CAST(LEAST(GREATEST({{0}}, {zoned} '0001-01-01 00:00:00{zone}'), "
+    f"{zoned} '9999-12-31 23:59:59.999999{zone}') AS VARCHAR) END"
+    for zoned, zone in (("TIMESTAMP", ""), ("TIMESTAMP WITH TIME ZONE", "+00"))
+}
+"""Types whose records all have texts; moments too far for one count as the nearer end of the calendar."""
 
 
 def read_file_column(
@@ -86,8 +91,8 @@ def file_rows(path: str | Path, *, layout: TextLayout = USUAL) -> int:
 def _parquet_rows(file: Path) -> int | None:
     import duckdb  # noqa: PLC0415  (slow to load)
 
-    with contextlib.suppress(duckdb.Error), duckdb.connect() as connection:
-        return len(connection.read_parquet(str(file)))
+    with contextlib.suppress(duckdb.Error), connect() as connection:
+        return int(connection.execute(f"SELECT count(*) {_READ}", [literal_path(file)]).fetchall()[0][0])
     return None
 
 
@@ -140,6 +145,9 @@ def _place(file: Path, column: str, layout: TextLayout) -> tuple[int, int]:
         raise InvalidArgument("file", str(file), "must be a file whose first line names the columns")
     names = _fields(first, delimiter)
     alike = [name for name in names if name.lower() == column.lower()]
+    if names.count(column) > 1 or (column not in names and len(alike) > 1):
+        accepted = f"stands {len(alike)} times in the first line of {file.name}: give each column a name of its own"
+        raise InvalidArgument("column", column, accepted)
     if column not in names and len(alike) == 1:
         return names.index(alike[0]), len(names)
     if column not in names:
@@ -223,13 +231,11 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
     import duckdb  # noqa: PLC0415  (slow to load)
 
     values = None
-    with duckdb.connect() as connection:
-        try:
-            any_type = _READ_TEXTS.format(_quoted(file))
-            table = connection.sql(any_type) if texts else connection.read_parquet(str(file))
-            stored_types = dict(zip(table.columns, (str(stored_type) for stored_type in table.types), strict=True))
-        except duckdb.Error:
-            stored_types = {}
+    with connect() as connection:
+        schema, stored_types = parquet_schema(connection, file), {}
+        with contextlib.suppress(duckdb.Error):
+            described = connection.execute(f"DESCRIBE {_READ}", [literal_path(file)]).fetchall()
+            stored_types = {str(name): str(stored_type) for name, stored_type, *_ in described}
         if not stored_types:
             raise InvalidData(f"{file.name} could not be read as Parquet; nothing was charged")
         alike = [name for name in stored_types if name.lower() == column.lower()]
@@ -237,31 +243,25 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
             listed = f"{file.name} has the columns {', '.join(stored_types)}{suggested(column, stored_types)}"
             raise InvalidArgument("column", column, listed)
         column = column if column in stored_types else alike[0]
-        if column in parquet_durations(file) and not texts:
+        if column in schema.durations and not texts:
             wanted = f"is of durations: declare it, --column {column}=duration:0:3600, in seconds"
             raise InvalidArgument("column", column, wanted)
         stored_type = stored_types[column].split("(")[0]
         if stored_type not in _WHOLE | _REAL and not texts:
             raise InvalidArgument("column", column, f"must be a column of numbers, this one is {stored_types[column]}")
+        if column in schema.milliseconds:
+            raise InvalidArgument("column", column, MILLISECONDS)
+        if stored_type not in _WHOLE | _REAL and stored_type not in _AS_TEXT:
+            wanted = f"must be a column of numbers, texts, days or moments, this one is {stored_types[column]}"
+            raise InvalidArgument("column", column, wanted)
         whole = stored_type in _WHOLE
         if not read:
             return np.ma.MaskedArray(np.zeros(0, dtype=np.int64 if whole else np.float64))
         name = '"' + column.replace('"', '""') + '"'
-        wanted = "BIGINT" if whole else "DOUBLE" if stored_type in _REAL else "VARCHAR"
+        numbers = f"CAST({{0}} AS {'BIGINT' if whole else 'DOUBLE'})"
+        value = (numbers if whole or stored_type in _REAL else _AS_TEXT[stored_type]).format(name)
         with contextlib.suppress(duckdb.Error):
-            values = table.project(f"CAST({name} AS {wanted}) AS x").fetchnumpy()["x"]
+            values = connection.execute(f"SELECT {value} AS x {_READ}", [literal_path(file)]).fetchnumpy()["x"]
     if values is None:
         raise InvalidData(f"{file.name} could not be read to its end; nothing was charged")
     return np.ma.MaskedArray(values, np.ma.getmaskarray(values))
-
-
-def parquet_durations(file: Path) -> dict[str, float]:
-    """Columns that a Parquet file declares as durations, and how many of the units that it stores a second has."""
-    with contextlib.suppress(Exception):  # (a file that is none is refused where it is read)
-        schema = importlib.import_module("pyarrow.parquet").read_schema(file)
-        return {field.name: SHORT[field.type.unit] for field in schema if str(field.type).startswith("duration")}
-    return {}
-
-
-def _quoted(file: Path) -> str:
-    return "'" + str(file).replace("'", "''") + "'"

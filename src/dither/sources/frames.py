@@ -11,7 +11,7 @@ import datetime
 import importlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
@@ -65,9 +65,22 @@ def column_names(data: TableLike) -> list[str] | None:
     return None if names is None or not hasattr(data, "__getitem__") else list(names)
 
 
+def repeated_name(names: Iterable[object], *, ignores_case: bool = True) -> str | None:  # a label may be anything
+    """The first name that stands twice; None where each stands once."""
+    seen: set[str] = set()
+    for name in map(str, names):
+        known = name.lower() if ignores_case else name
+        if known in seen:
+            return name
+        seen.add(known)
+    return None
+
+
 def named_columns(data: TableLike) -> dict[str, ColumnLike] | None:
     """The columns of a frame of any library, or of a mapping, by name; None for what has no names."""
     names = column_names(data)
+    if (name := repeated_name(names or (), ignores_case=False)) is not None:
+        raise InvalidArgument("column", name, "stands twice in the data: give each column a name of its own")
     frame = cast("Mapping[str, ColumnLike] | pd.DataFrame | pl.DataFrame | pa.Table", data)  # if it has names
     return None if names is None else {str(name): frame[name] for name in names}
 

@@ -219,7 +219,7 @@ def _bound_type(text: str) -> str:
 
 def _spans_asked(file: Path, question: str) -> set[str]:
     """Which columns of a call a Parquet file stores as durations: those are read in seconds."""
-    from dither.sources.files import parquet_durations
+    from dither.sources.parquet import parquet_durations
     from dither.sql.statement import file_calls
 
     if is_select(question) or file.suffix not in (".parquet", ".pq"):

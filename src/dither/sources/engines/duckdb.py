@@ -30,10 +30,11 @@ from dither.sources.engines.engine import (
     streamed,
     whole_result,
 )
-from dither.sources.files import DATABASES, PARQUET, parquet_durations, state_of_file
-from dither.sources.formats import DateFormat
-from dither.sources.frames import TableLike, frame_durations, readable
+from dither.sources.files import DATABASES, PARQUET, state_of_file
+from dither.sources.formats import DateFormat, IsoMoments
+from dither.sources.frames import TableLike, column_names, frame_durations, readable, repeated_name
 from dither.sources.lines import DELIMITERS, USUAL, TextColumns, TextLayout, header, inner_suffix, is_packed
+from dither.sources.parquet import MILLISECONDS, connect, literal_path, parquet_schema
 from dither.sources.predicates import literal
 
 if TYPE_CHECKING:
@@ -68,22 +69,8 @@ _NANOSECOND_ENDS = ("1677-09-21 00:12:44", "2262-04-11 23:47:16")
 """The first and the last whole second that nanoseconds in 64 bits hold."""
 _BATCH = 1 << 16
 _LINES, _SOME_LINES, _LAST = "dither_lines", "dither_some_lines", "dither_last"
-_SWITCHED_OFF = (
-    "statistics_propagation",
-    "row_group_pruner",
-    "join_filter_pushdown",
-    "filter_pushdown",
-    "top_n_window_elimination",
-)
-"""Optimisations that decide about records by minima and maxima of many; and one that fails.
-
-NaN does not count in those; and a filter that is pushed into a Parquet file takes every text of a page for missing
-where one is and the others are alike (DuckDB 2.0.0).  The last one raises an internal error for some queries of the
-first row of each key (2.0.0), and whether such rows are asked for depends on records.
-"""
 _EXACT_DIGITS = 15
 """Decimals of at most so many digits become doubles by one division of exact numbers: correctly rounded."""
-_MILLISECONDS = re.compile(r"TIMESTAMP_MILLIS|MILLIS=(?!<null>)")
 _OF_FILES = re.compile(r"READ_|_SCAN$|GLOB|SNIFF")
 _OF_TABLES = re.compile(r"^(SEQ_SCAN|TABLE_SCAN|INDEX_SCAN|COLUMN_DATA_SCAN|DUMMY_SCAN|EXPRESSION_SCAN)")
 FILES = (*DELIMITERS, *PARQUET, *DATABASES)
@@ -133,9 +120,9 @@ class DuckDB(Engine):
         )
         self._catalog = ""
         """What the database file is called in this connection."""
-        self._connection: duckdb.DuckDBPyConnection = self._connected(in_file) if beside is None else beside._connection
+        self._connection: duckdb.DuckDBPyConnection = connect() if beside is None else beside._connection
         if in_file:
-            self._catalog = self._own_catalog() if beside is None else self._attached()
+            self._catalog = self._attached()
         if threads is not None:
             self._connection.execute(f"SET threads = {int(threads)}")
         self._share = 1.0
@@ -155,25 +142,13 @@ class DuckDB(Engine):
         if in_file:
             self._look_below_views()
         elif self._file is not None and inner_suffix(self._file) in PARQUET:
-            self._stored_types |= dict.fromkeys(self._in_milliseconds(), "other")
-            self._spans = parquet_durations(self._file)
+            schema = parquet_schema(self._connection, self._file)
+            self.unreadable = dict.fromkeys(schema.milliseconds & self._stored_types.keys(), MILLISECONDS)
+            self._stored_types |= dict.fromkeys(self.unreadable, "other")
+            self._spans = schema.durations
         elif self._file is None:
             self._spans = frame_durations(source)
         self._stored_types |= dict.fromkeys(self._spans.keys() & self._stored_types.keys(), "duration")
-
-    def _connected(self, in_file: bool) -> duckdb.DuckDBPyConnection:
-        import duckdb  # noqa: PLC0415  (slow to load)
-
-        connected = None
-        with contextlib.suppress(duckdb.Error, OSError):
-            connected = duckdb.connect(str(self._file) if in_file else ":memory:", read_only=in_file)
-        if connected is None:
-            raise self._not_opened()
-        connected.execute("SET enable_progress_bar = false")
-        # A pandas column of objects is text, whatever they are: a type guessed from some records fails on others.
-        connected.execute("SET pandas_analyze_sample = 0")
-        connected.execute(f"SET disabled_optimizers = '{','.join(_SWITCHED_OFF)}'")
-        return connected
 
     def _not_opened(self) -> SourceFailed:
         return SourceFailed(
@@ -181,12 +156,8 @@ class DuckDB(Engine):
             "or another process writes to it; nothing was charged"
         )
 
-    def _own_catalog(self) -> str:
-        found = guarded(self._called, lambda: self._connection.execute("SELECT current_database()").fetchall())
-        return str(found[0][0])
-
     def _attached(self) -> str:
-        """The name of a database file in the connection of another engine."""
+        """The name of a database file in the connection."""
         file = (self._file or Path()).resolve()
         for engine in self._together[:-1]:
             if engine._file is not None and engine._file.resolve() == file:
@@ -194,7 +165,7 @@ class DuckDB(Engine):
         name, attached = f"dither_database_{self._number}", False
         with contextlib.suppress(self._errors):
             quoted = str(file).replace("'", "''")
-            self._connection.execute(f"ATTACH '{quoted}' AS {name} (READ_ONLY)")
+            self._connection.execute(f"ATTACH '{quoted}' AS {name} (READ_ONLY, TYPE duckdb)")
             attached = True
         if not attached:
             raise self._not_opened()
@@ -235,17 +206,26 @@ class DuckDB(Engine):
 
     def _view(self, source: TableLike | Path) -> exp.Expr:
         if self._file is None:
-            registered = False
+            registered, repeated = False, None
             with contextlib.suppress(Exception):  # (a foreign object may fail in any way, and quote its records)
-                self._connection.register(self._frame, readable(source))
+                frame = readable(source)
+                repeated = repeated_name(column_names(frame) or ())
+                self._connection.register(self._frame, frame)
                 registered = True
+            if repeated is not None:
+                raise InvalidArgument("columns", repeated, "stands twice in the frame: give each column another name")
             if not registered:
                 raise InvalidArgument("source", type(source), "must be a path or a frame of pandas, Polars or Arrow")
             return exp.to_table(self._frame)
-        path = literal(_only(self._file))
         if inner_suffix(self._file) in PARQUET:
-            # Statistics leave NaN out; and a text with a byte that is no UTF-8 is read as another text, not refused.
-            options = [_option("can_have_nan", exp.true()), _option("utf8_validation", exp.Literal.string("replace"))]
+            path = literal(literal_path(self._file))
+            # Statistics leave NaN out; a text with a byte that is no UTF-8 is read as another text, not refused; and
+            # folders such as year=2024 add no columns, which would replace those of the file.
+            options = [
+                _option("can_have_nan", exp.true()),
+                _option("utf8_validation", exp.Literal.string("replace")),
+                _option("hive_partitioning", exp.false()),
+            ]
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[path, *options]))
         return exp.to_table(self._lines)
 
@@ -277,15 +257,6 @@ class DuckDB(Engine):
             name: _STORED_TYPES.get(stored_type, "other")
             for name, stored_type in zip(described.columns, stored_types, strict=True)
         }
-
-    def _in_milliseconds(self) -> list[str]:
-        """Columns of a Parquet file whose moments DuckDB converts while it reads, with an error for those too far."""
-        scanned = exp.Anonymous(this="parquet_schema", expressions=[literal(_only(self._file or Path()))])
-        query = exp.select("name", "converted_type", "logical_type").from_(exp.Table(this=scanned))
-        result = guarded(self._called, lambda: self._connection.execute(self.sql(query)).fetchall())
-        return [
-            str(row[0]) for row in result if row[0] in self._stored_types and _MILLISECONDS.search(f"{row[1]} {row[2]}")
-        ]
 
     def _look_below_views(self) -> None:
         """Of a view that reads files: text files are refused, and so are columns of Parquet that one record breaks."""
@@ -459,16 +430,15 @@ class DuckDB(Engine):
         days = _days(clamped(day, *_calendar_ends()))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
 
-    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
-        if stored_type == "text" and written is not None:
+    def day(self, name: str, stored_type: str, written: DateFormat | IsoMoments | None = None) -> exp.Expr:
+        if stored_type == "text" or name in self._zoned:
             return super().day(name, stored_type, written)
         if stored_type == "date":  # comparisons take half the time, and a column may be named several times
             raw, (first, last) = column(name), _calendar_ends()
             beyond = exp.case().when(exp.LT(this=raw.copy(), expression=first), first.copy())
             return _days(beyond.when(exp.GT(this=raw.copy(), expression=last), last.copy()).else_(raw))
         # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
-        moment = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
-        return self.day_number(exp.TryCast(this=moment, to=exp.DataType.build("date")))
+        return self.day_number(exp.TryCast(this=column(name), to=exp.DataType.build("date")))
 
     def epoch_second(self, name: str) -> exp.Expr:
         raw = column(name)
@@ -550,11 +520,6 @@ def _days(date: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), epoch, date])
 
 
-def _only(file: Path) -> str:
-    """The path of this file alone: DuckDB takes *, ? and [ for patterns, which may name others."""
-    return re.sub(r"([*?[])", r"[\1]", str(file))
-
-
 def _option(name: str, value: exp.Expr) -> exp.Expr:
     return exp.PropertyEQ(this=exp.to_identifier(name), expression=value)
 
@@ -564,6 +529,11 @@ def csv_names(file: Path, layout: TextLayout = USUAL) -> list[str]:
     names: list[str] = []
     with contextlib.suppress(csv.Error):
         names = next(csv.reader([header(file, layout)], delimiter=layout.delimiter_of(file)), [])
-    if not names or len(set(names)) != len(names) or not all(names):
-        raise InvalidData(f"{file.name}: the first line must name every column once; nothing was charged")
-    return [str(name) for name in names]
+    if not names or not all(names):
+        raise InvalidData(f"{file.name}: the first line must name every column; nothing was charged")
+    if (name := repeated_name(names)) is not None:
+        # Not the name itself: without a header the first line would be a record.
+        same = [str(place) for place, other in enumerate(names, 1) if other.lower() == name.lower()]
+        problem = f"columns {' and '.join(same)} of the first line have one name: give each a name of its own"
+        raise InvalidData(f"{file.name}: {problem}; nothing was charged")
+    return names
