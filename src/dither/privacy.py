@@ -123,6 +123,11 @@ def any_pure_rho(epsilon: Fraction) -> Fraction:
         return rho_up(ball(epsilon) * ball(epsilon / 2).tanh())
 
 
+def bounded_range_rho(epsilon: Fraction) -> Fraction:
+    """The rho of a draw of bounded range, rounded up: ``epsilon^2 / 8``, or what every pure mechanism has if less."""
+    return min(rho_up(epsilon**2 / 8), any_pure_rho(epsilon))
+
+
 @dataclass(frozen=True, order=False)
 class Loss:
     """A privacy loss: (epsilon, delta)-differential privacy.
@@ -131,10 +136,13 @@ class Loss:
     Loss(epsilon=0.75, delta=1e-06)
 
     A mechanism whose loss has a known law also states its rho, which adds up under a zCDP filter.  Losses of the same
-    epsilon and delta are equal whatever their rho is.
+    epsilon and delta are equal whatever their rho is.  A stated rho that is above that of every mechanism of this
+    epsilon and delta is replaced by the latter.
 
     >>> Loss(0.5).rho, Loss.bounded_range(0.5).rho
     (0.12245933120185457, 0.03125)
+    >>> Loss.bounded_range(20.0).rho == Loss(20.0).rho
+    True
     """
 
     epsilon: float
@@ -148,6 +156,10 @@ class Loss:
             self, "epsilon", _number(self.epsilon, _positive("epsilon", self.epsilon, zero=True), _sum_up)
         )
         object.__setattr__(self, "delta", _number(self.delta, _probability("delta", self.delta, one=True), _sum_up))
+        if self.stated is not None:
+            general = self._general
+            if self.stated.rho > general.rho and self.stated.delta >= general.delta:
+                object.__setattr__(self, "stated", general)
 
     @classmethod
     def asked(cls, epsilon: Number, delta: Number = 0.0) -> Loss:
@@ -160,7 +172,7 @@ class Loss:
     def bounded_range(cls, epsilon: Number) -> Loss:
         """The loss of an answer drawn so that the logarithms of all ratios lie in an interval of length epsilon."""
         loss = cls(epsilon)  # type: ignore[arg-type]  # it takes any number
-        return cls(loss.epsilon, stated=Concentrated(rho_up(loss.exact_epsilon**2 / 8)))
+        return cls(loss.epsilon, stated=Concentrated(bounded_range_rho(loss.exact_epsilon)))
 
     def stated_fields(self) -> dict[str, float]:
         """What a release or a quote says of its law in plain values, beside epsilon and delta; nothing if unknown."""
@@ -179,7 +191,12 @@ class Loss:
     @property
     def concentrated(self) -> Concentrated:
         """What the mechanism states, or what holds for every (epsilon, delta)-DP mechanism."""
-        return self.stated or Concentrated(any_pure_rho(self.exact_epsilon), self.exact_delta)
+        return self.stated or self._general
+
+    @property
+    def _general(self) -> Concentrated:
+        """What holds for every (epsilon, delta)-DP mechanism (docs/proofs/concentrated.md, section 4)."""
+        return Concentrated(any_pure_rho(self.exact_epsilon), self.exact_delta)
 
     @property
     def rho(self) -> float:
@@ -238,8 +255,7 @@ class Loss:
         # Renyi divergences along a chain of k steps grow with its square (docs/proofs/concentrated.md, section 6).
         own, stated = self.stated, None
         if own is not None and own.delta == 0:
-            grown = own.rho * people**2
-            stated = Concentrated(min(grown, any_pure_rho(epsilon * people)) if self.is_pure else grown)
+            stated = Concentrated(own.rho * people**2)
         if self.is_pure:
             return Loss(_sum_up(epsilon * people), stated=stated)
         with precision(128):

@@ -34,11 +34,18 @@ def decimal(value):
 
 
 def theorem(losses, slack):
-    """Whitehouse et al. 2023 with the prices as stated, in 60 digits: (epsilon needed, delta needed)."""
+    """Whitehouse et al. 2023 with the losses as stated, in 60 digits: (epsilon needed, delta needed).
+
+    The plain sum of epsilons where that is less and no loss has a delta.
+    """
     with localcontext(prec=DIGITS):
         variance = decimal(sum((loss.exact_epsilon**2 for loss in losses), Fraction(0)))
         log = -decimal(slack).ln()
-        return (2 * log * variance).sqrt() + variance / 2, sum((loss.exact_delta for loss in losses), Fraction(0))
+        needed = (2 * log * variance).sqrt() + variance / 2
+        delta = sum((loss.exact_delta for loss in losses), Fraction(0))
+        if delta == 0:
+            needed = min(needed, decimal(sum((loss.exact_epsilon for loss in losses), Fraction(0))))
+        return needed, delta
 
 
 @settings(deadline=None)

@@ -271,10 +271,10 @@ class TestEdgesOfBoundedDegree(Bounded):
 
 
 class TestTrianglesOfBoundedDegree(Bounded):
-    query = Triangles(max_degree=3)
+    query = Triangles(max_degree=2)
 
     def count(self, edges, n):
-        return oracle.clique_count(oracle.within(edges, 3), n, 3)
+        return oracle.clique_count(oracle.within(edges, 2), n, 3)
 
     def test_the_axiom_check_can_fail(self):
         """A cap of a quarter would be exceeded on five vertices (the very worst pairs need more of them)."""

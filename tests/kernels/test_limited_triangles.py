@@ -144,3 +144,14 @@ def test_sums_of_more_triangles_than_64_bits_can_add_up_at_once():
     low, high = merged_alone.bounds(np.zeros(rows + 1))
     assert high == rows * many
     assert high * (1 - Fraction(1, 2**48)) <= low <= high
+
+
+def test_a_limit_of_nothing_counts_nothing():
+    """All weights are 0; the dual, which divides by the limit, is not asked, and refuses such a limit."""
+    complete = Graph([(i, j) for i in range(6) for j in range(i)], n=6)
+    with np.errstate(all="raise"):
+        assert limited_triangles(complete.ranked, [0, 1, 100]) == [0, *limited_triangles(complete.ranked, [1]), 20]
+        assert limited_triangles(Graph([], n=3).ranked, [0]) == [0]
+    for limit in (0, -1):
+        with pytest.raises(ValueError, match="at least 1"):
+            program(complete, limit)

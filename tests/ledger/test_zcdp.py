@@ -1,15 +1,18 @@
 """Ledgers that count rho: registered once, kept by every store, the same when everything is computed again."""
 
 import sqlite3
+from fractions import Fraction
 
 import pytest
 
 import dither as dt
+from dither.accounting.filters import open_filter
 from dither.errors import BudgetExceeded, Contradiction, InvalidArgument
 from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger
-from dither.privacy import Budget, Loss
+from dither.privacy import Budget, Concentrated, Loss
 
 DRAWN = Loss.bounded_range(0.01)
+RHO_OF_BUDGET = Fraction(open_filter(Budget(1.0, 1e-6), filter="zcdp").most_squares, 10**18)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -83,6 +86,7 @@ def test_a_ledger_of_version_2_keeps_its_filters(tmp_path):
         ledger.register("pay", Budget(1.0, 1e-6), filter="advanced")
         ledger.charge("pay", Loss(0.1), question={"n": 0}, analyst="ann")
     with sqlite3.connect(place) as file:
+        file.execute("UPDATE dither_accounts SET kind = filter")
         file.execute("ALTER TABLE dither_accounts DROP COLUMN filter")
         file.execute("UPDATE dither_ledger SET version = 2")
     with SqliteLedger(place, read_only=True) as ledger:
@@ -166,3 +170,79 @@ def test_a_request_that_is_still_to_be_answered_costs_no_more_than_it_paid(ledge
     ledger.charge("pay", Loss(0.01), question={"n": 1}, request_id="two")
     assert not ledger.charge("pay", DRAWN, question={"n": 1}, request_id="two").fresh
     assert ledger.spent("pay").epsilon == pytest.approx(0.02)
+
+
+PURE = Loss(0.2)
+
+
+def test_a_zcdp_account_admits_what_adding_epsilons_admits(ledger):
+    """Five pure answers of 0.2 within (1, 1e-6), of which rho alone admits one; not a sixth, and drawn ones neither."""
+    ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+    assert ledger.left("pay") == Loss(1.0)
+    for n in range(5):
+        ledger.charge("pay", PURE, question={"n": n})
+    for loss in (PURE, DRAWN, Loss(1e-9)):
+        with pytest.raises(BudgetExceeded, match="has epsilon 0"):
+            ledger.charge("pay", loss, question={"n": 5})
+    assert ledger.left("pay").epsilon == 0
+
+
+def test_a_loss_with_a_delta_ends_the_plain_sum_for_good(ledger):
+    """After Gaussian noise, which has no delta beside its rho, rho alone counts."""
+    ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+    ledger.charge("pay", Loss(0.1, 1e-9, stated=Concentrated(Fraction(1, 10**4))), question={"n": 0})
+    ledger.charge("pay", PURE, question={"n": 1})
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("pay", PURE, question={"n": 2})
+    assert 0 < ledger.left("pay").epsilon < 0.2
+
+
+def test_an_answer_after_the_plain_sum_is_counted_by_rho_with_all_before_it(ledger):
+    """Drawn answers go past the plain sum; then what was paid before counts in rho too."""
+    ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+    ledger.charge("pay", PURE, question={"n": 0})
+    room = RHO_OF_BUDGET - PURE.concentrated.rho
+    count = room // DRAWN.concentrated.rho
+    assert count > 80
+    ledger.charge("pay", [DRAWN] * count, question={"n": 1})
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("pay", DRAWN, question={"n": 2})
+
+
+def test_the_tables_stop_a_program_that_forgets_the_other_sum(tmp_path, monkeypatch):
+    """If the filter admitted everything: beyond the sum of epsilons the CHECK on rhos holds."""
+    with SqliteLedger(tmp_path / "ledger.db") as ledger:
+        ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+        ledger.charge("pay", [PURE] * 5, question={})
+        monkeypatch.setattr("dither.accounting.filters.is_admitted", lambda state: True)
+        with pytest.raises(dt.DitherError, match="nothing was charged"):
+            ledger.charge("pay", Loss(1e-9), question={})
+
+
+def test_an_account_of_version_3_is_counted_by_rho_alone(tmp_path):
+    """Its program never looked at the sum of epsilons; what it opened admits as much as before, and verifies."""
+    place = tmp_path / "ledger.db"
+    with SqliteLedger(place) as ledger:
+        ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+        ledger.charge("pay", PURE, question={"n": 0})
+    with sqlite3.connect(place) as file:
+        file.execute("UPDATE dither_accounts SET kind = 'advanced'")
+        file.execute("UPDATE dither_ledger SET version = 3")
+    with SqliteLedger(place) as ledger:
+        with pytest.raises(BudgetExceeded):
+            ledger.charge("pay", PURE, question={"n": 1})
+        assert ledger.verify().ok
+    with sqlite3.connect(place) as file:
+        assert file.execute("SELECT version FROM dither_ledger").fetchone() == (4,)
+
+
+def test_a_plain_sum_that_was_given_up_does_not_come_back(tmp_path):
+    """An account whose guard was set back by hand is found."""
+    place = tmp_path / "ledger.db"
+    with SqliteLedger(place) as ledger:
+        ledger.register("pay", Budget(1.0, 1e-6), filter="zcdp")
+        ledger.charge("pay", Loss(0.1, 1e-9, stated=Concentrated(Fraction(1, 10**4))), question={})
+    with sqlite3.connect(place) as file:
+        file.execute("UPDATE dither_accounts SET kind = 'basic'")
+    with SqliteLedger(place) as ledger:
+        assert "accounts" in ledger.verify().problem

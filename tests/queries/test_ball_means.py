@@ -9,7 +9,7 @@ import dither as dt
 from conftest import trials
 from dither.errors import InvalidArgument
 from dither.mechanisms.choice import prepare
-from dither.queries.ball_means import BITS, MOST_STEPS, in_ball
+from dither.queries.ball_means import BITS, MOST_COLUMNS, MOST_STEPS, in_ball
 from dither.sources.column import Column, Shape, Table
 
 
@@ -132,3 +132,21 @@ def test_bad_input_is_named(options, named):
     """From public facts."""
     with pytest.raises(InvalidArgument, match=named):
         dt.ball_mean(np.zeros((5, 2)), **{"radius": 1, "epsilon": 1.0, **options})
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_sums_of_squares_never_leave_64_bits(norm):
+    """Columns and radius that could wrap are refused, whatever the records are; the most that are accepted hold."""
+    radius = MOST_STEPS
+    most = (2**63 - 1) // radius**2
+    assert most == 127 >= MOST_COLUMNS
+    for count in (MOST_COLUMNS, most):
+        rows = np.full((2, count), radius, dtype=np.int64)
+        rows[1] = 0
+        moved = in_ball(rows, radius, norm)
+        assert length(moved[0], norm) <= (radius if norm == "l1" else radius**2)
+    for rows in (np.zeros((1, most + 1), dtype=np.int64), np.full((1, most + 1), radius, dtype=np.int64)):
+        with pytest.raises(InvalidArgument, match="radius"):
+            in_ball(rows, radius, norm)
+    with pytest.raises(InvalidArgument, match="radius"):
+        in_ball(np.zeros((1, 2), dtype=np.int64), 1 << 29, norm)

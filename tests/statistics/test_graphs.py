@@ -259,7 +259,8 @@ def test_restricted_counts_are_those_of_the_projection(name, case, degree, data)
     if n < 5:
         return
     statistic = asked(degree).resolve(built(edges, n).shape)
-    assert statistic.value(built(edges, n)) == count(oracle.within(edges, degree), n)
+    degree_in_force = min(degree, statistic.degree_in_force) if statistic.degree_in_force < n - 1 else n - 1
+    assert statistic.value(built(edges, n)) == count(oracle.within(edges, degree_in_force), n)
     edge = data.draw(st.sampled_from(list(combinations(range(n), 2))))
     moved = statistic.value(built(set(edges) ^ {edge}, n)) - statistic.value(built(edges, n))
     assert abs(moved) <= statistic.global_sensitivity
@@ -473,3 +474,48 @@ def test_long_questions_tell_how_far_they_are(asked):
     heard = len(seen)
     asked(built(combinations(range(9), 2), 9), epsilon=1.0)
     assert len(seen) == heard
+
+
+def unlimited_sensitivity(asked, n):
+    """Without a limit."""
+    return asked(None).resolve(built([], n).shape).global_sensitivity
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+def test_no_limit_on_degrees_makes_a_count_noisier(name):
+    """Whatever the limit, on hundred vertices; half of them is where the noise of triangles would be larger."""
+    asked, _ = RESTRICTED[name]
+    sensitivities = [asked(degree).resolve(built([], 100).shape).global_sensitivity for degree in range(4, 130)]
+    assert sensitivities == sorted(sensitivities)
+    assert sensitivities[-1] == max(sensitivities) == unlimited_sensitivity(asked, 100)
+    assert sensitivities[0] < sensitivities[-1]
+
+
+@pytest.mark.parametrize("n", [4, 5])
+@pytest.mark.parametrize("name", ["2-stars", "2-triangles", "3-cliques", "4-cliques"])
+def test_every_limit_on_degrees_holds_on_all_graphs(name, n):
+    """All graphs, all limits: what one edge changes, and the count itself where the hypothesis is true.
+
+    A twin that applies the limit and takes the sensitivity of the count without one is found, for some counts.
+    """
+    asked, count = RESTRICTED[name]
+    every = [frozenset(edges) for edges in oracle.all_graphs(n)]
+    for degree in range(3, n + 1):
+        statistic = asked(degree).resolve(built([], n).shape)
+        values = {edges: statistic.value(built(edges, n)) for edges in every}
+        moved = max(
+            abs(values[edges] - values[edges ^ {edge}]) for edges in every for edge in combinations(range(n), 2)
+        )
+        assert moved <= statistic.global_sensitivity <= unlimited_sensitivity(asked, n)
+        for edges in every:
+            degrees = np.bincount(np.array([end for edge in edges for end in edge], dtype=int), minlength=n)
+            assert degrees.max() > degree or values[edges] == count(edges, n)
+
+
+def test_half_the_noise_of_a_limited_count_is_too_little():
+    """Power of the enumeration above."""
+    asked, _ = RESTRICTED["3-cliques"]
+    statistic = asked(2).resolve(built([], 6).shape)
+    edges = {(2, 3), (0, 2), (0, 3), (4, 5), (1, 4), (1, 5)}
+    moved = statistic.value(built(edges, 6)) - statistic.value(built(edges | {(0, 1)}, 6))
+    assert moved == statistic.global_sensitivity == 2

@@ -15,7 +15,7 @@ from fractions import Fraction
 from dither.accounting.rounding import BITS, bottom, least, positive, printed_down, printed_up, probability, top
 from dither.errors import InvalidArgument
 from dither.numbers import Ball, Number, ball, precision
-from dither.privacy import RHO_DIGITS, Concentrated, Loss, any_pure_rho, rho_up
+from dither.privacy import RHO_DIGITS, Concentrated, Loss, any_pure_rho, bounded_range_rho, rho_up
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _MOST_DOUBLINGS = 64
@@ -41,8 +41,11 @@ def pure_rho(epsilon: Number) -> Fraction:
 
 
 def bounded_range(epsilon: Fraction) -> Concentrated:
-    """A draw whose log-ratios between neighbours all lie in an interval of length epsilon: rho = ``epsilon^2 / 8``."""
-    return Concentrated(rho_up(epsilon**2 / 8))
+    """A draw whose log-ratios between neighbours all lie in an interval of length epsilon.
+
+    rho is ``epsilon^2 / 8``, or ``epsilon tanh(epsilon / 2)`` where that is less (above epsilon 8).
+    """
+    return Concentrated(bounded_range_rho(epsilon))
 
 
 def any_of(loss: Loss) -> Concentrated:

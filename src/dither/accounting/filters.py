@@ -1,9 +1,10 @@
 """Privacy filters: what may still be spent when questions *and losses* are chosen on the way.
 
-A filter is fixed when a dataset is registered.  Its state is the filter's name and six integers: epsilon in units of
-1e-9; epsilon squared, rho and delta in 1e-18.  Charges are rounded up, budgets down, and every comparison is one of
-integers, so a filter never admits what its theorem does not.  The functions are pure: ``spend`` returns the next state
-or raises.  Proofs: docs/proofs/composition.md, section 6, and docs/proofs/concentrated.md, section 7 (zcdp).
+A filter is fixed when a dataset is registered.  Its state is the filter's name, six integers (epsilon in units of
+1e-9; epsilon squared, rho and delta in 1e-18) and whether the plain sum of epsilons alone would still do.  Charges are
+rounded up, budgets down, and every comparison is one of integers, so a filter never admits what its theorem does not.
+The functions are pure: ``spend`` returns the next state or raises.  Proofs: docs/proofs/composition.md, section 6
+(advanced, and the plain sum beside another rule), and docs/proofs/concentrated.md, section 7 (zcdp).
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ class FilterState:
     """Of epsilons; rhos under the zcdp rule, which has no use for squares."""
     spent_delta: int = 0
     """Under the zcdp rule of the deltas that stand beside rho."""
+    within_sum: bool = True
+    """Whether all losses had a delta of 0 and epsilons that add up to at most ``epsilon``: then advanced and zcdp admit
+    them whatever their own sums are.  Once False it stays False.  The basic rule does not look at it."""
 
     @property
     def most_squares(self) -> int:
@@ -135,7 +139,8 @@ def spend(state: FilterState, loss: Loss, *, dataset: str = "data") -> FilterSta
     Theorem    basic: ``sum eps_i <= eps, sum delta_i <= delta``.  advanced: Whitehouse, Ramdas, Rogers and Wu (ICML
                2023), ``sqrt(2 V ln(1/d')) + V/2 <= eps`` with ``V = sum eps_i^2``, and ``sum delta_i <= delta - d'``.
                zcdp: ``sum rho_i <= rho`` with the greatest rho that gives (eps, d')-DP, and
-               ``sum delta_i <= delta - d'``.
+               ``sum delta_i <= delta - d'``.  advanced and zcdp also admit what ``sum eps_i <= eps`` admits while all
+               delta_i are 0; every sum is over the whole history.
     Constants  Theirs; V is rounded up to 1e-18 and the logarithm up to 2^-64.  zcdp: rho_i is what the mechanism
                states, rounded up to 1e-18.
 
@@ -145,7 +150,7 @@ def spend(state: FilterState, loss: Loss, *, dataset: str = "data") -> FilterSta
     """
     after = spent(state, units_of(loss))
     if not is_admitted(after):
-        raise BudgetExceeded(dataset=dataset, asked=loss, left=left(state))
+        raise BudgetExceeded(dataset=dataset, asked=loss, left=left(state, pure=loss.is_pure))
     return after
 
 
@@ -158,20 +163,28 @@ def covers(state: FilterState, loss: Loss) -> bool:
     return is_admitted(spent(state, units_of(loss)))
 
 
-def left(state: FilterState) -> Loss:
-    """The greatest single loss that would still be accepted: its epsilon and its delta, rounded down.
+def left(state: FilterState, *, pure: bool = True) -> Loss:
+    """The loss of the greatest epsilon that would still be accepted, and its delta, rounded down.
 
-    Under zcdp that of a mechanism of which nothing more is known; one that states its law may have a greater epsilon.
+    Under advanced and zcdp a loss without a delta may have a greater epsilon than one with a delta: then that is the
+    one returned, unless ``pure`` is False.  Under zcdp it is the loss of a mechanism of which nothing more is known; a
+    mechanism that states its law may have a greater epsilon.
+
+    >>> left(open_filter(Budget(1.0, 1e-6), filter="zcdp"))
+    Loss(epsilon=1.0, delta=0.0)
+    >>> round(left(open_filter(Budget(1.0, 1e-6), filter="zcdp"), pure=False).epsilon, 3)
+    0.219
     """
     rest = max(0, state.most_squares - state.spent_squares)
+    delta = max(0, state.delta - state.slack - state.spent_delta)
+    by_sum = max(0, state.epsilon - state.spent_epsilon)
     if state.name == "basic":
-        epsilon = state.epsilon - state.spent_epsilon
-    elif state.name == "advanced":
-        epsilon = math.isqrt(rest)
+        epsilon = by_sum
     else:
-        epsilon = _pure_epsilon(rest)
-    delta = state.delta - state.slack - state.spent_delta
-    return Loss(_down(max(0, epsilon), EPSILON_UNITS), _down(max(0, delta), DELTA_UNITS))
+        epsilon = math.isqrt(rest) if state.name == "advanced" else _pure_epsilon(rest)
+        if pure and state.within_sum and by_sum > epsilon:
+            epsilon, delta = by_sum, 0
+    return Loss(_down(epsilon, EPSILON_UNITS), _down(delta, DELTA_UNITS))
 
 
 def times(state: FilterState, loss: Loss) -> int:
@@ -183,15 +196,23 @@ def times(state: FilterState, loss: Loss) -> int:
     units = units_of(loss)
     if units.epsilon == units.delta == 0:
         raise InvalidArgument("loss", str(loss), "must have an epsilon or a delta above 0")
-    each = spent(replace(state, spent_epsilon=0, spent_squares=0, spent_delta=0), units)
-    counts = []
-    if each.spent_delta:
-        counts.append((state.delta - state.slack - state.spent_delta) // each.spent_delta)
-    if each.spent_epsilon and state.name == "basic":
-        counts.append((state.epsilon - state.spent_epsilon) // each.spent_epsilon)
-    elif each.spent_squares and state.name != "basic":
-        counts.append((state.most_squares - state.spent_squares) // each.spent_squares)
-    return max(0, min(counts))
+    each = spent(unspent(state), units)
+    by_delta = _fits(state.delta - state.slack - state.spent_delta, each.spent_delta)
+    by_sum = _fits(state.epsilon - state.spent_epsilon, each.spent_epsilon)
+    if state.name == "basic":
+        return int(min(by_delta, by_sum))
+    by_rule = _fits(state.most_squares - state.spent_squares, each.spent_squares)
+    may_add = state.within_sum and units.delta == 0
+    return int(min(by_delta, max(by_rule, by_sum if may_add else 0)))
+
+
+def _fits(rest: int, each: int) -> float:
+    return max(0, rest // each) if each else math.inf
+
+
+def unspent(state: FilterState) -> FilterState:
+    """The same rule with nothing spent."""
+    return FilterState(state.name, state.epsilon, state.delta, state.slack)
 
 
 @functools.lru_cache(maxsize=256)
@@ -244,11 +265,14 @@ def _log_inverse(slack: int) -> int:
 def spent(state: FilterState, units: Units) -> FilterState:
     """The state with one more loss, whether or not the rule admits it."""
     squares, delta = (units.rho, units.rho_delta) if state.name == "zcdp" else (units.epsilon**2, units.delta)
+    epsilon = state.spent_epsilon + units.epsilon
+    is_within_sum = state.within_sum and units.delta == 0 and epsilon <= state.epsilon
     return replace(
         state,
-        spent_epsilon=state.spent_epsilon + units.epsilon,
+        spent_epsilon=epsilon,
         spent_squares=state.spent_squares + squares,
         spent_delta=state.spent_delta + delta,
+        within_sum=state.name == "basic" or is_within_sum,
     )
 
 
@@ -258,6 +282,8 @@ def is_admitted(state: FilterState) -> bool:
         return False
     if state.name == "basic":
         return state.spent_epsilon <= state.epsilon
+    if state.within_sum:
+        return True
     if state.name == "advanced":
         return squares_fit(state.spent_squares, state.epsilon, state.slack)
     return state.spent_squares <= most_rho(state.epsilon, state.slack)

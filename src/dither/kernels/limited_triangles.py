@@ -46,12 +46,14 @@ _UP = 1.0 + 2.0**-50
 
 
 def limited_triangles(graph: Ranked, limits: Sequence[int]) -> list[int]:
-    """The values under limits; the number of triangles under those that cut nothing."""
+    """The values under limits; the number of triangles under those that cut nothing, and 0 under a limit of 0."""
     shares = triangle_shares(graph.starts, graph.ends, graph.split)
     count, largest = int(shares.sum()) // 3, int(shares.max(initial=0))
     cores = min(workers(len(graph.ends)), max(2 * LISTED // max(count, 1), 1))  # each keeps the triangles of its limit
 
     def value(limit: int) -> int:
+        if limit == 0:  # every triangle has weight 0, and phi(0) = 0; the dual divides by the limit
+            return 0
         return count if largest <= PART * limit else _limited(graph, shares, limit)
 
     return list(spread(value, limits, cores))
@@ -92,7 +94,9 @@ class DualProgram:
 
     @classmethod
     def of(cls, graph: Ranked, shares: Whole, limit: int) -> DualProgram:
-        """The vertices with too many triangles, and what is counted at them."""
+        """The vertices with too many triangles, and what is counted at them; ``limit`` is at least 1."""
+        if limit < 1:
+            raise ValueError(f"limit={limit} must be at least 1")
         tau = float(PART * limit)
         heavy = shares > tau
         count = int(heavy.sum())

@@ -92,7 +92,7 @@ def create(work: Transaction, state: FilterState, *, parent: int | None = None, 
         number,
         parent,
         analyst,
-        _guard(state),
+        guard(state),
         state.name,
         state.epsilon,
         state.delta,
@@ -110,7 +110,7 @@ def replace(work: Transaction, account: int, state: FilterState) -> None:
     work.run(
         "UPDATE dither_accounts SET kind = ?, filter = ?, epsilon = ?, delta = ?, slack = ?, most_high = ?, "
         "most_low = ?, spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
-        _guard(state),
+        guard(state),
         state.name,
         state.epsilon,
         state.delta,
@@ -123,15 +123,18 @@ def replace(work: Transaction, account: int, state: FilterState) -> None:
     )
 
 
-def _guard(state: FilterState) -> str:
-    """Which CHECK of the table guards an account: on the sum of epsilons, or on that of squares or rhos."""
-    return "basic" if state.name == "basic" else "advanced"
+def guard(state: FilterState) -> str:
+    """Which CHECK of the table guards an account now: on the sum of epsilons, or on that of squares or rhos.
+
+    Of an account that is not basic it is the first for as long as that sum alone would do, then the second for good.
+    """
+    return "basic" if state.within_sum else "advanced"
 
 
 def state_of(columns: Row) -> FilterState:
     """The filter of an account from the columns STATE."""
     kind, named, epsilon, delta, slack, spent, high, low, spent_delta = columns
-    return FilterState(named or kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta)
+    return FilterState(named or kind, epsilon, delta, slack, spent, high * WORD + low, spent_delta, kind == "basic")
 
 
 def write_relation(work: Transaction, account: int, relation: Relation) -> None:
@@ -142,7 +145,9 @@ def write_relation(work: Transaction, account: int, relation: Relation) -> None:
 def write_spent(work: Transaction, account: int, state: FilterState) -> None:
     """Write what was spent; the table's CHECKs refuse more than the budget."""
     work.run(
-        "UPDATE dither_accounts SET spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? WHERE id = ?",
+        "UPDATE dither_accounts SET kind = ?, spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? "
+        "WHERE id = ?",
+        guard(state),
         state.spent_epsilon,
         *divmod(state.spent_squares, WORD),
         state.spent_delta,

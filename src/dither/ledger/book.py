@@ -743,7 +743,8 @@ def _paid(state: FilterState, losses: list[Loss], dataset: str, analyst: str | N
             after = filters.spend(after, loss, dataset=dataset)
     except BudgetExceeded:
         total = sum(losses, Loss(0.0))
-        raise BudgetExceeded(dataset=dataset, asked=total, left=filters.left(state), analyst=analyst) from None
+        left = filters.left(state, pure=total.is_pure)
+        raise BudgetExceeded(dataset=dataset, asked=total, left=left, analyst=analyst) from None
     return after
 
 

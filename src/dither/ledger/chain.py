@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from dither.accounting.filters import FilterState, spent
+from dither.accounting.filters import FilterState, spent, unspent
 from dither.errors import LedgerDamaged
 from dither.ledger.accounts import AccountRow
 from dither.ledger.database import Row, Transaction, Value
@@ -135,5 +134,5 @@ def spent_by(look: Transaction, account: AccountRow, analyst: str, state: Filter
         account.id,
         analyst,
     )
-    unspent = replace(state, spent_epsilon=0, spent_squares=0, spent_delta=0)
-    return functools.reduce(spent, (units for (body,) in rows for units in charged_units(json.loads(body))), unspent)
+    units = (item for (body,) in rows for item in charged_units(json.loads(body)))
+    return functools.reduce(spent, units, unspent(state))

@@ -3,7 +3,9 @@
 All amounts are whole units (epsilon 1e-9, delta 1e-18).  Sums of squares (1e-18) do not fit into 64 bits from
 epsilon 4.6 on, so they are kept in two words: ``high * 10^18 + low``; under the filter zcdp they are sums of rhos.  The
 CHECKs repeat the rule of the filters in integers, so that not even a faulty program can take an account below zero:
-``kind`` says which of them guards an account, ``filter`` by which rule it was opened.
+``kind`` says which of them guards an account now, ``filter`` by which rule it was opened.  An account of the filter
+advanced or zcdp is guarded by the sum of epsilons (kind basic) until that passes the budget or a loss has a delta, and
+by the sum of squares or rhos (kind advanced) from then on, for good.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dither.ledger.entries import GENESIS
 
 WORD = 10**18
 
-VERSION = 3
+VERSION = 4
 
 # {BIGINT} and {STRICT} differ by database; nothing else does.
 TABLES = (
@@ -106,6 +108,9 @@ that there the names are found outside, where they are NULL."""
 UPGRADES: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE dither_ledger ADD COLUMN secret TEXT", "ALTER TABLE dither_accounts ADD COLUMN relation TEXT"),
     2: ("ALTER TABLE dither_accounts ADD COLUMN filter TEXT",),
+    # Programs of version 3 never change ``kind``: they must not write where it follows what was spent.  Accounts that
+    # they opened stay guarded as they were, which admits less.
+    3: (),
 }
 """For each older version the statements that lead to the next; entries are never rewritten, so the chain stays."""
 

@@ -13,21 +13,22 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from dither.accounting.filters import FilterState
-from dither.ledger.accounts import AccountRow
+from dither.ledger.accounts import AccountRow, guard
 from dither.ledger.chain import EntryRow
 from dither.ledger.database import Value
 from dither.ledger.database_schema import WORD
 from dither.ledger.entries import Entry
 
 _SAME_ACCOUNT = """EXISTS (SELECT 1 FROM dither_accounts WHERE id = ? AND version = ? AND retired = 0 AND epsilon = ?
-    AND delta = ? AND slack = ? AND spent_epsilon = ? AND spent_high = ? AND spent_low = ? AND spent_delta = ?)"""
+    AND delta = ? AND slack = ? AND kind = ? AND spent_epsilon = ? AND spent_high = ? AND spent_low = ?
+    AND spent_delta = ?)"""
 _NOT_CHARGED = """NOT EXISTS (SELECT 1 FROM dither_entries
     WHERE kind = 'charge' AND dataset = ? AND analyst = ? AND request = ?)"""
 _CHARGED = """EXISTS (SELECT 1 FROM dither_entries
     WHERE kind = 'charge' AND at = ? AND dataset = ? AND analyst = ? AND request = ? AND key = ? AND number = ?)"""
 _NOT_ANSWERED = "NOT EXISTS (SELECT 1 FROM dither_entries WHERE kind = 'release' AND charge = ?)"
-_SPEND = """UPDATE dither_accounts SET spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ? FROM head
-    WHERE id = ?"""
+_SPEND = """UPDATE dither_accounts SET kind = ?, spent_epsilon = ?, spent_high = ?, spent_low = ?, spent_delta = ?
+    FROM head WHERE id = ?"""
 _NOBODY_ELSE = """WITH head AS (SELECT number AS last FROM dither_ledger WHERE number = ? AND hash = ? AND {conditions}
     FOR UPDATE)"""
 _APPEND = """entry AS (INSERT INTO dither_entries
@@ -105,5 +106,5 @@ def _statement(conditions: list[str], changes: list[str]) -> str:
     return ", ".join([_NOBODY_ELSE.format(conditions=" AND ".join(conditions)), *changes, _APPEND])
 
 
-def _columns(state: FilterState) -> tuple[int, int, int, int]:
-    return (state.spent_epsilon, *divmod(state.spent_squares, WORD), state.spent_delta)
+def _columns(state: FilterState) -> tuple[str, int, int, int, int]:
+    return (guard(state), state.spent_epsilon, *divmod(state.spent_squares, WORD), state.spent_delta)

@@ -15,7 +15,12 @@ from dither.errors import NotApplicable
 from dither.kernels.elementary import Integers
 from dither.mechanisms.error import Cells, ErrorLaw, WorstCaseError, rooms, span
 from dither.mechanisms.mechanism import Mechanism, MechanismSpec, Outcome, Prepared, only_noises
-from dither.mechanisms.noise_intervals import laplace_deviation, laplace_sum_half_widths, laplace_sum_masses
+from dither.mechanisms.noise_intervals import (
+    laplace_deviation,
+    laplace_sum_half_widths,
+    laplace_sum_law,
+    laplace_sum_mean,
+)
 from dither.mechanisms.registry import mechanism
 from dither.noise.vectors import integer_laplace_draws
 from dither.numbers import exact
@@ -122,7 +127,8 @@ class HistogramSums(Prepared[Data]):
         half = laplace_sum_half_widths(self.scale, self.terms, 1 - exact(confidence))
         between = [span(grid) for grid in self.statistic.answers]
         expected = [
-            min(_mean(self.scale, terms), most) for terms, most in zip(self.terms.tolist(), between, strict=True)
+            min(laplace_sum_mean(self.scale, terms), most)
+            for terms, most in zip(self.terms.tolist(), between, strict=True)
         ]
         quantile = [min(float(width), most) for width, most in zip(half.tolist(), between, strict=True)]
         attained = all(_is_summed(self.scale, terms) for terms in set(self.terms.tolist()))
@@ -150,25 +156,15 @@ class TwoSided(ErrorLaw):
 
 
 def _sum_law(scale: Fraction, terms: int) -> Cells:
-    """The law of the absolute value of a sum of integer Laplace variables."""
-    masses = laplace_sum_masses(scale, terms)
+    """The law of the absolute value of a sum of integer Laplace variables, or of something larger if it is wide."""
+    step, excess, masses = laplace_sum_law(scale, terms)
     folded = np.concatenate([masses[:1], 2.0 * masses[1:]])
-    places = np.arange(len(folded), dtype=np.float64)
+    places = np.arange(len(folded), dtype=np.float64) * step + excess
     return Cells(places, places, folded)
 
 
 _MOST_SUMMED = 1 << 12
-"""Up to so many cells the mean is summed; beyond it is bounded by the standard deviation."""
-
-
-@functools.lru_cache(maxsize=4096)
-def _mean(scale: Fraction, terms: int) -> float:
-    """At least the expected absolute value of a sum of integer Laplace variables."""
-    if terms == 0:
-        return 0.0
-    if _is_summed(scale, terms):
-        return _sum_law(scale, terms).mean
-    return laplace_deviation(scale) * math.sqrt(terms)
+"""Up to so many cells half-widths are quantiles to the last step."""
 
 
 def _is_summed(scale: Fraction, terms: int) -> bool:

@@ -8,20 +8,34 @@ docs/proofs/robust_scale.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.kernels.elementary import Floats
 from dither.kernels.exact_floats import any_difference_above, exact_float_sum, largest_difference, smallest_difference
 from dither.numbers import Ball, ball, float_up, precision
 from dither.sources.column import as_array, floats_of
 from dither.sources.frames import ColumnLike
+from dither.sources.grid import Grid
 
 LARGEST = 2.0**1000
 """Records beyond this count as this: differences of two of them are still floats."""
+
+
+class RankedColumn(Protocol):
+    """A column that knows its order statistics, in whole steps of a public grid."""
+
+    @property
+    def grid(self) -> Grid: ...
+    @property
+    def records(self) -> int: ...
+    def ranks(self, first: int, last: int) -> NDArray[np.int64]: ...
+    def below(self, points: Sequence[int]) -> NDArray[np.int64]: ...
 
 
 class Ordered:
@@ -62,6 +76,47 @@ class Ordered:
     def total(self, first: int, last: int) -> Fraction:
         """The exact sum of the ranks first..last."""
         return exact_float_sum(self.ranks(first, last))
+
+
+class OnGrid(Ordered):
+    """Private: the records of a column with bounds, for procedures that know of none.
+
+    A record is the float of its grid point, a function of that record alone that keeps the order.
+    """
+
+    __slots__ = ("_column",)
+
+    def __init__(self, column: RankedColumn) -> None:
+        self._column = column
+
+    @property
+    def records(self) -> int:
+        return self._column.records
+
+    def ranks(self, first: int, last: int) -> Floats:
+        start, stop = max(first, 1), min(last, self.records)
+        inside = np.zeros(0)
+        if start <= stop:
+            inside = self._column.ranks(start, stop).astype(np.float64) * self._step
+        before = max(0, min(last, 0) - first + 1)
+        after = max(0, last - max(self.records, first - 1))
+        return np.concatenate([np.full(before, -np.inf), inside, np.full(after, np.inf)])
+
+    def at(self, rank: int) -> Fraction:
+        return Fraction(float(self.ranks(rank, rank)[0]))
+
+    def below(self, edge: Fraction) -> int:
+        low, high = self._column.grid.ends
+        # The first grid point whose float is not below the edge.  Floats rise with their points, which have at most 52
+        # bits, so a float is less than half a step from its point.
+        nearest = min(max(math.floor(edge / Fraction(self._step)), low), high)
+        points = range(nearest - 1, nearest + 3)
+        point = next((item for item in points if Fraction(item * self._step) >= edge), high + 1)
+        return self.records if point > high else int(self._column.below([max(point, low)])[0])
+
+    @property
+    def _step(self) -> float:
+        return float(self._column.grid.step)
 
 
 def read_unbounded(data: ColumnLike, missing: float | None) -> Ordered:

@@ -33,6 +33,7 @@ FARTHEST = 1 << 51
 MOST_COLUMNS = 64
 WIDER = 64
 """Coordinates are cut at so many radii from the centre."""
+_LARGEST = (1 << 63) - 1
 Norm = Literal["l1", "l2"]
 Whole = NDArray[np.int64]
 
@@ -43,6 +44,10 @@ def in_ball(vectors: Whole, radius: int, norm: Norm) -> Whole:
     >>> in_ball(np.array([[3, -4], [1, 0]]), 3, "l2").tolist()
     [[1, -2], [1, 0]]
     """
+    # Products of two coordinates, and sums of squares up to the radius, must fit 64 bits: public, by the shape alone.
+    most = max(WIDER, vectors.shape[1]) * radius**2
+    if most > _LARGEST:
+        raise InvalidArgument("radius", radius, f"must have a square of at most 2^63 / {max(WIDER, vectors.shape[1])}")
     cut = np.clip(vectors, -WIDER * radius, WIDER * radius)
     if norm == "l1":
         length = np.abs(cut).sum(axis=1)

@@ -21,7 +21,7 @@ from dither.answer import released
 from dither.errors import DitherError, UnknownDataset
 from dither.ledger.book import Ledger
 from dither.ledger.entries import Body, Entry, canonical
-from dither.mechanisms.noise_intervals import laplace_sum_half_width, laplace_sum_masses, missed_share
+from dither.mechanisms.noise_intervals import laplace_sum_half_width, laplace_sum_mean, missed_share
 from dither.privacy import Loss, Neighbours
 from dither.queries.free_counts import FreeCountPlan
 from dither.queries.plan import Plan, Result
@@ -131,7 +131,7 @@ class Derivation:
         if self.groups[0][1].is_family and isinstance(self.asked.query, CountingQueries) and self.asked.query.joint:
             missed /= len(terms)
         widths = [float(laplace_sum_half_width(self.scale, term, missed)) for term in terms]
-        errors = [_expected(self.scale, term) for term in terms]
+        errors = [laplace_sum_mean(self.scale, term) for term in terms]
         family = self.groups[0][1].is_family
         expected, bound = (tuple(item) if family else item[0] for item in (errors, widths))
         again = f"a fresh answer (again=True, --again) spends {fresh.loss}, expected error {fresh.worst_expected:,.4g}"
@@ -151,12 +151,6 @@ class Derivation:
             assumptions=(f"free: {derived_text(number)}; {again}",),
             derived_from=number,
         )
-
-
-@functools.lru_cache(maxsize=1024)
-def _expected(scale: Fraction, terms: int) -> float:
-    masses = laplace_sum_masses(scale, terms)
-    return 2.0 * math.fsum(place * float(mass) for place, mass in enumerate(masses))
 
 
 class StoredHistograms:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dither.kernels.adjacency import Ends, Starts
 from dither.kernels.subgraphs import clique_change, clique_count, k_triangle_change, k_triangle_count
 from dither.kernels.triangles import Ranked, bounded_degree, degree_pairs, triangle_count
 from dither.privacy import Neighbours
@@ -306,13 +307,12 @@ class CliqueCount(FastGrowingCount, ByCommonNeighbours):
         )
 
 
-@dataclass(frozen=True)
-class BoundedTriangleCount(GraphCount):
-    """Triangles among the edges that are within the first ``degree`` at both of their vertices.
+class DegreeLimited(GraphCount):
+    """A count among the edges within the first ``degree`` at both of their vertices.
 
-    Guarantee  Private for every graph.  Equal to the number of triangles if no vertex has more than ``degree``
-               neighbours; on other graphs it counts too few, by an amount that is not announced.
-    Theorem    docs/proofs/graphs.md section 6: one edge changes it by at most 2 (degree - 1).
+    One edge enters and pushes out at most one at each of its ends, so a limit near the number of vertices needs more
+    noise than none.  Then none is in force, and the count is that of the graph itself (docs/proofs/graphs.md,
+    section 6): ``degree`` is a hypothesis, under which both are the same number.
     """
 
     vertices: int
@@ -322,18 +322,55 @@ class BoundedTriangleCount(GraphCount):
     beta_per_epsilon = None
 
     @property
+    def degree_in_force(self) -> int:
+        """The degree that edges are limited to; one less than the vertices where no limit needs less noise: public."""
+        unlimited = self.vertices - 1
+        if self.degree >= unlimited or self.sensitivity_within(unlimited) < self.sensitivity_within(self.degree):
+            return unlimited
+        return self.degree
+
+    @property
     def global_sensitivity(self) -> int:
-        return self.vertices - 2 if self.degree >= self.vertices - 1 else 2 * (self.degree - 1)
+        return self.sensitivity_within(self.degree_in_force)
+
+    def sensitivity_within(self, degree: int) -> int:
+        """The most that one edge changes the count among edges limited to this degree: public."""
+        # One edge enters and pushes out at most one at each of its ends; where nothing is pushed out it only enters.
+        return self.one_edge(degree) * (1 if degree >= self.vertices - 1 else 2)
+
+    @abstractmethod
+    def one_edge(self, degree: int) -> int:
+        """The most that one edge changes the count where no vertex has more neighbours: public."""
+
+    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
+        return flat(self.global_sensitivity)
+
+    def limited_edges(self, data: Graph) -> tuple[Starts, Ends]:
+        """The edges that count: private."""
+        return bounded_degree(data.starts, data.ends, self.degree_in_force)
+
+
+@dataclass(frozen=True)
+class BoundedTriangleCount(DegreeLimited):
+    """Triangles among the edges that are within the first ``degree`` at both of their vertices.
+
+    Guarantee  Private for every graph.  Equal to the number of triangles if no vertex has more than ``degree``
+               neighbours; on other graphs it counts too few, by an amount that is not announced.
+    Theorem    docs/proofs/graphs.md section 6: one edge changes it by at most 2 (degree - 1).
+    """
+
+    vertices: int
+    degree: int
+
+    def one_edge(self, degree: int) -> int:
+        return degree - 1
 
     @property
     def most(self) -> int:
         return math.comb(self.vertices, 3)
 
     def value(self, data: Graph) -> int:
-        return triangle_count(Ranked.of(*bounded_degree(data.starts, data.ends, self.degree)))
-
-    def ladder(self, data: Graph, algorithm: Algorithm = "exact") -> Ladder:  # noqa: ARG002
-        return flat(self.global_sensitivity)
+        return triangle_count(Ranked.of(*self.limited_edges(data)))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,13 @@ def stated_law(prepared: Prepared, universe: Universe, stride: int = 1) -> Evide
 
 def claims_bounded_range(loss: Loss) -> bool:
     """Whether a pure loss has a rho that nothing but bounded range gives."""
-    return loss.delta == 0 and within_rounding(float(loss.rho), loss.epsilon**2 / 8)
+    drawn = loss.epsilon**2 / 8
+    return loss.delta == 0 and drawn < _pure_rho(loss.epsilon) and within_rounding(float(loss.rho), drawn)
+
+
+def _pure_rho(epsilon: float) -> float:
+    """The rho of randomised response, of which every pure mechanism is a processing."""
+    return epsilon * math.tanh(epsilon / 2)
 
 
 def chances(prepared: Prepared, facts: Facts[D], data: D) -> Chances:
