@@ -165,7 +165,7 @@ def in_memory(entry, query):
         needs = "bounds" in entry.fields and "bounds" in entry.parameters and entry.name != "histogram"
         return table[query.column], {"bounds": (0, 100)} if needs else {}
     numbers = {name: table[name] for name in (("flag",) if entry.column_types == ("boolean",) else ("x", "y"))}
-    # (of the methods of a regression only one has bounds, and it is not the default)
+    # (a regression without bounds has another default method)
     needs = "bounds" in entry.fields and entry.in_json is None and entry.name != "regression"
     return numbers, {"bounds": (0, 100)} if needs else {}
 
