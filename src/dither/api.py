@@ -1005,7 +1005,7 @@ def least_squares(
     True
     """
     table, pairs = line_table(X, y, target, features, bounds, y_bounds)
-    query: LeastSquares[Any] = LeastSquares(bounds=pairs, step=step, nulls=nulls, names=names, part=part)
+    query = LeastSquares(bounds=pairs, step=step, nulls=nulls, names=names, part=part)
     return _ask(query, table, epsilon, delta, mechanism, noise, confidence, interval)
 
 

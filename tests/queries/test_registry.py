@@ -133,7 +133,7 @@ def example(entry):
             asked[name] = COLUMNS[entry.column_types[0]]
         elif one.type == "columns" and not one.is_advanced:
             bits = [COLUMNS["boolean"]] if entry.column_types == ("boolean",) else ["x", "y"]
-            asked[name] = ["y"] if "target" in entry.parameters else bits
+            asked[name] = ["y"] if "target" in entry.parameters and name != "columns" else bits
         elif one.type == "edges":
             asked[name] = [0, 50, 100]
         elif one.type == "bounds" and one.is_needed:

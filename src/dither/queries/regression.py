@@ -144,6 +144,7 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     y_bounds: Bounds | None = field(default=None, kw_only=True)
     """Of the response of arrays: ``bounds`` are then those of the features alone."""
     noun: ClassVar[str] = "regression"
+    default_drop: ClassVar[bool] = True
     column = None
     accepts = ()
     instead = "ask least_squares(y, x), with one feature, which is answered there"
