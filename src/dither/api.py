@@ -23,12 +23,13 @@ from dither.queries.cluster_cost import KMeansCost
 from dither.queries.clusters import GaussianMixture, KMeans
 from dither.queries.free_counts import free_count
 from dither.queries.graphs import Edges, KCliques, KStars, KTriangles, Triangles
+from dither.queries.moments import LeastSquares, Part
 from dither.queries.order import Maximum, Median, Minimum, OrderStatistic, Quantile, Quantiles
 from dither.queries.plan import Options
 from dither.queries.programs import Program
 from dither.queries.query import D, Query
 from dither.queries.registry import dataclass_fields, entries
-from dither.queries.regression import Method, Regression
+from dither.queries.regression import Method, Regression, line_table
 from dither.queries.smallest import SmallestSum
 from dither.queries.spread import IQR, Variance
 from dither.queries.totals import Count, Mean, Sum, TrimmedMean
@@ -67,6 +68,7 @@ from dither.typing import (
     MechanismChoice,
     MetricChoice,
     Mixed,
+    Names,
     NoiseChoice,
     Nulls,
     Number,
@@ -88,7 +90,6 @@ if TYPE_CHECKING:
     from dither.mechanisms.metric_space import MetricSpace
     from dither.privacy import Neighbours
     from dither.procedures.own_cascades import Levels
-    from dither.queries.moments import Part
     from dither.queries.workloads import FamilyChoice
     from dither.typing import Anything, NormName, OwnFunction, OwnPoint, OwnVector
 
@@ -866,13 +867,16 @@ def weighted_min_cut(
 
 def regression(
     X: Column | Columns,
-    y: Column,
+    y: Column | None = None,
     *,
+    target: str | None = None,
+    features: Names | None = None,
     method: Method = "auto",
     intercept: bool = True,
     block_size: int | None = None,
     constants: ConstantsName = "exact",
     bounds: SeveralBounds | None = None,
+    y_bounds: Bounds | None = None,
     epsilon: Number,
     delta: Number = 0.0,
     confidence: Confidence = 0.95,
@@ -882,35 +886,127 @@ def regression(
 
     X: one column, a two-dimensional array, a frame, or a mapping of names to columns.  Records with a missing entry
         are left out, in a session too; so are infinite ones, which "ols" clamps instead.
-    method: "auto" takes the middle of robust fits of random blocks, all coefficients by one draw (pure: delta is left
-        unspent; gross outliers in a minority of the records do little harm).  "shortcut" is DL09's R_S and "robust" its
-        R_H (for at most six coefficients); both need delta > 0 and may refuse, which is paid for.  Subtract a public
-        number in the middle of its range from each feature for "robust": of 10 runs on 20,000 ages from 18 to 80 at
-        epsilon 1 it refused 7, on ages minus 48 none.  "ols" is least squares of the records clamped to ``bounds``, a
-        function of one private vector of moments (pure with delta = 0): for analysts who expect it, and for errors that
-        are skewed.
+    y: the response.  Instead, ``target`` names the column of ``X`` that is explained.
+    features: the columns of ``X`` that explain the target; by default all others.
+    method: "auto" is "ols" where bounds are given, else "medians".  "ols" is least squares of the records clamped to
+        ``bounds``, a function of one private vector of moments (pure with delta = 0).  "medians" takes the middle of
+        robust fits of random blocks, all coefficients by one draw (pure: delta is left unspent; gross outliers in a
+        minority of the records do little harm); where errors are skewed or grow with the features it is not what least
+        squares is.  "shortcut" is DL09's R_S and "robust" its R_H (for at most six coefficients); both need delta > 0
+        and may refuse, which is paid for.  Subtract a public number in the middle of its range from each feature for
+        "robust": of 10 runs on 20,000 ages from 18 to 80 at epsilon 1 it refused 7, on ages minus 48 none.
     intercept: whether there is a constant term; it comes first in the answer.
     block_size: records per block, by default from a public rule; at least the number of coefficients.
     constants: "paper" gives DL09's own algorithms for "shortcut" and "robust"; epsilon is still the whole loss.
-    bounds: for "ols" only: a pair (lower, upper) for each feature and then for ``y``, in order or by name, or one pair
-        for all.
-    confidence: of the intervals, for which "auto" spends a part of epsilon.  Its intervals cover the centre of the law
-        of a block's fit, sampling error included; those of the other methods cover the answer without noise (of "ols"
-        all coefficients together).
+    bounds, y_bounds: the public ranges of the features (one pair for all, one for each, or by name) and of the target.
+        Without ``y_bounds``, ``bounds`` has a pair for each feature and then for the target, or one pair for all.
+    confidence: of the intervals, for which "medians" spends a part of epsilon.  Its intervals cover the centre of the
+        law of a block's fit, sampling error included; those of the other methods cover the answer without noise (of
+        "ols" all coefficients together).
     interval: "population" insists on the former.
 
     Columns that are constant or collinear in most blocks give a refusal: that they are is no public fact.
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 20_000)
-    >>> release = regression(x, 2 * x + 1 + 0.1 * np.sin(1e5 * x), epsilon=2.0)
+    >>> release = regression(x, 2 * x + 1 + 0.1 * np.sin(1e5 * x), bounds=(-1, 1), y_bounds=(-4, 4), epsilon=2.0)
     >>> release.labels
     ('intercept', 'x1')
     >>> abs(release.value[1] - 2) < 0.1
     True
     """
-    query = Regression(method=method, intercept=intercept, block_size=block_size, constants=constants, bounds=bounds)
-    return _ask(query, (X, y), epsilon, delta, "auto", "auto", confidence, interval)
+    query = Regression(
+        target,
+        features,
+        method=method,
+        intercept=intercept,
+        block_size=block_size,
+        constants=constants,
+        bounds=bounds,
+        y_bounds=y_bounds,
+    )
+    data = query.model_data(X, y)
+    return _ask(query, data, epsilon, delta, "auto", "auto", confidence, interval)
+
+
+@overload
+def least_squares(
+    X: Column | Columns,
+    y: Column | None = None,
+    *,
+    target: str | None = None,
+    features: Names | None = None,
+    bounds: SeveralBounds | None = None,
+    y_bounds: Bounds | None = None,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+    names: Sequence[str] | None = None,
+    part: Literal["both"] = "both",
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
+) -> Release[Numbers, Intervals]: ...
+@overload
+def least_squares(
+    X: Column | Columns,
+    y: Column | None = None,
+    *,
+    target: str | None = None,
+    features: Names | None = None,
+    bounds: SeveralBounds | None = None,
+    y_bounds: Bounds | None = None,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+    names: Sequence[str] | None = None,
+    part: Literal["slope", "intercept"],
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
+) -> Release[float, Interval]: ...
+@accepts_calibration
+def least_squares(
+    X: Column | Columns,
+    y: Column | None = None,
+    *,
+    target: str | None = None,
+    features: Names | None = None,
+    bounds: SeveralBounds | None = None,
+    y_bounds: Bounds | None = None,
+    step: Number | None = None,
+    nulls: Nulls | None = None,
+    names: Sequence[str] | None = None,
+    part: Part = "both",
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: MechanismChoice = "auto",
+    noise: NoiseChoice = "auto",
+    confidence: Confidence = 0.95,
+    interval: IntervalName = "sample",
+) -> Release[Numbers, Intervals] | Release[float, Interval]:
+    """Intercept and slope of the line of least squares that explains ``y`` by the one column ``X``.
+
+    X, y, target, features, bounds, y_bounds: as in ``regression``, with one feature.  A table of two columns without
+        ``y`` and ``target`` has the response first: bounds in order are then those of the response and of the feature.
+    part: "both", "slope" or "intercept"; all of them are functions of the same four private moments.
+
+    Where the (noisy) variance of the feature is not positive the line is flat, at the mean of the response.  The
+    interval of each is conservative: it holds for all moments within intervals that cover all of them at once.
+
+    >>> x = [0.0, 50.0] * 5_000
+    >>> y = [2 * number for number in x]
+    >>> intercept, slope = least_squares(x, y, bounds=(0, 50), y_bounds=(0, 100), epsilon=5.0).value
+    >>> -10 < intercept < 10 and 1.8 < slope < 2.2
+    True
+    """
+    table, pairs = line_table(X, y, target, features, bounds, y_bounds)
+    query = LeastSquares(bounds=pairs, step=step, nulls=nulls, names=names, part=part)
+    return _ask(query, table, epsilon, delta, mechanism, noise, confidence, interval)
 
 
 def kmeans(
@@ -1281,41 +1377,6 @@ if TYPE_CHECKING:
         confidence: Confidence = 0.95,
         interval: IntervalName = "sample",
     ) -> Release[int, CountInterval]: ...
-
-    @overload
-    def least_squares(
-        data: Columns,
-        *,
-        bounds: SeveralBounds | None = None,
-        step: Number | None = None,
-        nulls: Nulls | None = None,
-        names: Sequence[str] | None = None,
-        part: Literal["both"] = "both",
-        epsilon: Number,
-        delta: Number = 0.0,
-        mechanism: MechanismChoice = "auto",
-        noise: NoiseChoice = "auto",
-        confidence: Confidence = 0.95,
-        interval: IntervalName = "sample",
-    ) -> Release[Numbers, Intervals]: ...
-    @overload
-    def least_squares(
-        data: Columns,
-        *,
-        bounds: SeveralBounds | None = None,
-        step: Number | None = None,
-        nulls: Nulls | None = None,
-        names: Sequence[str] | None = None,
-        part: Literal["slope", "intercept"],
-        epsilon: Number,
-        delta: Number = 0.0,
-        mechanism: MechanismChoice = "auto",
-        noise: NoiseChoice = "auto",
-        confidence: Confidence = 0.95,
-        interval: IntervalName = "sample",
-    ) -> Release[float, Interval]: ...
-
-    def least_squares(data: Columns, *, part: Part = "both", **options: Given) -> Release: ...  # noqa: D103
 
     def low_sample_release(  # noqa: D103
         data: Anything,

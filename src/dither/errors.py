@@ -170,6 +170,20 @@ class NotInstalled(DitherError, ImportError):
         return type(self), (self.what, self.needed, self.package)
 
 
+class NeedsLinux(DitherError):
+    """A part of dither that runs on Linux only, on another system."""
+
+    code = "needs-linux"
+    status = 500
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what} does not run here: {reason}; nothing was started")
+        self.what, self.reason = what, reason
+
+    def __reduce__(self) -> tuple[type[NeedsLinux], tuple[str, str]]:
+        return type(self), (self.what, self.reason)
+
+
 class InvalidData(DitherError, ValueError):
     """Data that break the declared schema.  The message never contains a record or a count of records."""
 

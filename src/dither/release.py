@@ -504,18 +504,26 @@ def _tupled(value: Json) -> Released:
 def readings(releases: Iterable[Release]) -> list[str]:
     """In words, what became of missing values and of those outside the bounds: the declared reading."""
     listed = list(releases)
-    counted = sorted(
-        {formatted_all(candidate.missing) for candidate in listed if candidate.missing not in (None, LEFT_OUT)}
-    )
-    words = ["missing values are left out"] if any(candidate.missing == LEFT_OUT for candidate in listed) else []
-    if counted:
-        words.append(f"missing values count as {', '.join(counted)}")
+    words = sorted({missing_text(candidate.missing) for candidate in listed if candidate.missing is not None})
     # (what was found says so itself)
     pairs = [pair for candidate in listed if candidate.clamped_to is None for pair in _pairs(candidate.clamped)]
     if pairs:
         ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
         words.append(f"values outside {', '.join(ends)} are clamped")
     return words
+
+
+def missing_text(missing: Counted) -> str:
+    """What a statistic does with missing values, in the words of every answer and of the reference.
+
+    The rule is to leave them out, unless something else is declared or leaving out is not proved for the statistic.
+
+    >>> missing_text("drop"), missing_text(0)
+    ('missing values are left out', 'missing values are not left out, they count as 0')
+    """
+    if missing == LEFT_OUT:
+        return "missing values are left out"
+    return f"missing values are not left out, they count as {formatted_all(missing)}"
 
 
 def table_notes(releases: Sequence[Release]) -> list[str]:

@@ -97,7 +97,7 @@ def test_missing_values_follow_the_public_policy():
     gone = np.full(500, np.nan)
     release = dt.median(gone, bounds=(0, 10), epsilon=5.0, nulls=7)
     assert release.value == pytest.approx(7, abs=1e-6)
-    assert "missing values count as 7" in repr(release)
+    assert "missing values are not left out, they count as 7" in repr(release)
     assert "missing values are left out" in repr(dt.median(PAY, bounds=BOUNDS, epsilon=1.0))
 
 

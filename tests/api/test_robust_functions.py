@@ -90,7 +90,7 @@ def test_missing_and_infinite_records_have_public_meanings():
     x[:3000], x[3000:5000], x[5000:6000] = math.nan, math.inf, -math.inf
     release = dt.median(x, mechanism="propose_test", **PRICE)
     assert release.missing == 0.0
-    assert "missing values count as 0" in repr(dt.trimmed_mean(x, trim=0.3, **PRICE))
+    assert "missing values are not left out, they count as 0" in repr(dt.trimmed_mean(x, trim=0.3, **PRICE))
     assert dt.median(x, nulls=1e4, epsilon=2.0).missing == 1e4
     assert abs(dt.median(x, nulls=1e4, epsilon=2.0).value - 1e4) < 500
     whole = dt.median(np.arange(4000), **PRICE, mechanism="propose_test")

@@ -36,7 +36,7 @@ def test_printing_a_release_tells_what_missing_values_count_as():
     printed = str(dt.median(PAY, bounds=(0, 600_000), epsilon=1.0))
     assert printed.endswith(f"; missing values are left out{clamped}")
     lower = str(dt.median(PAY, bounds=(0, 600_000), nulls="lower", epsilon=1.0))
-    assert lower.endswith(f"; missing values count as 0{clamped}")
+    assert lower.endswith(f"; missing values are not left out, they count as 0{clamped}")
     assert "missing" not in str(dt.count(np.array([True, False]), epsilon=1.0))
 
 

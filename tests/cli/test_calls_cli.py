@@ -144,14 +144,15 @@ def test_bounds_of_a_histogram_are_those_of_its_bins(folder):
 
 
 def test_least_squares_of_a_file_has_bounds_and_other_regressions_do_not(folder):
-    """They are those of ``method => 'ols'``, in the order of the call; an error of the other methods names it."""
+    """They make it least squares, in the order of the call; an error of the other methods names it."""
     words = ("--bounds", 0, 60, "--bounds", 0, 10, "--bounds", 0, 10, "--epsilon", 400, "--delta", "1e-3")
     call = "regression(y, a, \"b b\", method => 'ols')"
     release = payload("ask", folder / "people.csv", call, *words)
     assert release["value"][1:] == pytest.approx([3, 2], abs=0.5)
-    done = run("ask", folder / "people.csv", called("regression"), *words)
+    assert payload("ask", folder / "people.csv", called("regression"), *words)["query"] == release["query"]
+    done = run("ask", folder / "people.csv", call.replace("ols", "medians"), *words)
     assert done.exit_code == 2
-    assert "method='auto' needs no bounds: leave them out; applicable here: method=\"ols\"" in done.output
+    assert "method='medians' needs no bounds: leave them out; applicable here: method=\"ols\"" in done.output
     # With the columns declared by flags the order is the same.
     declared = payload("ask", folder / "people.csv", call, *words, "--column", "job=category:clerk:nurse")
     assert declared["releases"][0]["value"][1:] == pytest.approx([3, 2], abs=0.5)

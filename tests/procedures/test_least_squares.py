@@ -227,7 +227,7 @@ def test_sessions_and_sql_take_bounds_from_the_schema():
     ("options", "error"),
     [
         ({}, InvalidArgument),
-        ({"bounds": (0, 1), "method": "auto"}, NotApplicable),
+        ({"bounds": (0, 1), "method": "medians"}, NotApplicable),
         ({"bounds": [(0, 1)]}, InvalidArgument),
         ({"bounds": (0, 1), "block_size": 9}, NotApplicable),
         ({"bounds": (0, 1), "constants": "paper"}, NotApplicable),

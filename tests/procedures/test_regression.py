@@ -239,7 +239,9 @@ def test_a_regression_of_arrays_frames_and_mappings():
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "pay": y})
     release = answered(dt.ask, dt.Regression("pay", ["b", "a"]), frame, epsilon=1.0)
     assert release.labels == ("intercept", "b", "a")
-    assert release.query == "regression of pay (medians of robust fits of blocks, not least squares)"
+    medians = "medians of robust fits of blocks, not least squares"
+    covered = "intervals cover the centre of its fits in the population"
+    assert release.query == f"regression of pay ({medians}; {covered})"
     assert release.value == pytest.approx((0.5, -1.0, 2.0), abs=0.2)
     assert all(low < value < high for (low, high), value in zip(release.interval, release.value, strict=True))
     assert dt.ask(dt.Regression(), (X, y), epsilon=1.0, confidence=None).interval is None

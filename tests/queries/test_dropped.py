@@ -190,7 +190,7 @@ def test_elsewhere_a_missing_value_counts_as_a_stated_public_one(query, options)
     """By the query and the mechanism that is named, in arrays and in tables."""
     release = dt.ask(query(bounds=(-100, 100)), HOLES, epsilon=1.0, **options)
     assert release.missing == -100
-    assert "missing values count as -100" in str(release)
+    assert "missing values are not left out, they count as -100" in str(release)
     session = dt.open({"v": HOLES}, columns={"v": dt.Real(-100, 100)}, rows=1_000, budget=dt.Budget(1_000.0))
     assert session.ask(query("v"), epsilon=1.0, **options).missing == -100
 

@@ -91,7 +91,7 @@ def test_regressions_by_medians_of_blocks_cover_the_population_in_any_case():
     assert dt.regression(rows, rows, epsilon=2.0).interval_of == "population"
     options = {"method": "ols", "bounds": (-1, 1), "epsilon": 2.0}
     assert dt.regression(rows, rows, **options).interval_of == "sample"
-    with pytest.raises(NotApplicable, match='method="auto"'):
+    with pytest.raises(NotApplicable, match='method="medians"'):
         dt.regression(rows, rows, interval="population", **options)
 
 

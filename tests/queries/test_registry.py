@@ -133,7 +133,7 @@ def example(entry):
             asked[name] = COLUMNS[entry.column_types[0]]
         elif one.type == "columns" and not one.is_advanced:
             bits = [COLUMNS["boolean"]] if entry.column_types == ("boolean",) else ["x", "y"]
-            asked[name] = ["y"] if "target" in entry.parameters else bits
+            asked[name] = ["y"] if "target" in entry.parameters and name != "columns" else bits
         elif one.type == "edges":
             asked[name] = [0, 50, 100]
         elif one.type == "bounds" and one.is_needed:
@@ -165,7 +165,7 @@ def in_memory(entry, query):
         needs = "bounds" in entry.fields and "bounds" in entry.parameters and entry.name != "histogram"
         return table[query.column], {"bounds": (0, 100)} if needs else {}
     numbers = {name: table[name] for name in (("flag",) if entry.column_types == ("boolean",) else ("x", "y"))}
-    # (of the methods of a regression only one has bounds, and it is not the default)
+    # (a regression without bounds has another default method)
     needs = "bounds" in entry.fields and entry.in_json is None and entry.name != "regression"
     return numbers, {"bounds": (0, 100)} if needs else {}
 

@@ -81,11 +81,12 @@ def registered(out: Path) -> Path:
     people = payroll()
     rows = zip(people["job"], people["total_pay"], people["age"], strict=True)
     (out / "payroll.csv").write_text(
-        "job,total_pay,age\n" + "".join(f"{job},{pay:.2f},{age}\n" for job, pay, age in rows)
+        "job,total_pay,age\n" + "".join(f"{job},{pay:.2f},{age}\n" for job, pay, age in rows),
+        encoding="utf-8",
     )
     columns = {"total_pay": Real(0, 600_000), "age": Integer(0, 120), "job": Category(JOBS)}
     schema = Schema("payroll.csv", columns, "payroll", PEOPLE, budget=Budget(1.0))
-    (out / "payroll.toml").write_text(dump_schema(schema))
+    (out / "payroll.toml").write_text(dump_schema(schema), encoding="utf-8")
     for old in out.glob("payroll.ledger*"):
         old.unlink()
     return out / "payroll.toml"

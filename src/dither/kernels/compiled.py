@@ -161,8 +161,11 @@ def private_folder() -> Path | None:
     """The folder of this user below that for temporary files; None where others could write to it.
 
     What is read back from it is run as code.  So it must be a folder and no link, belong to us and be closed to
-    everybody else, below a folder in which no stranger can put another one in its place.
+    everybody else, below a folder in which no stranger can put another one in its place.  Where files have no such
+    owners (Windows) that cannot be checked.
     """
+    if not hasattr(os, "geteuid"):
+        return None
     try:
         parent = Path(tempfile.gettempdir())
         folder = parent / f"dither-kernels-{os.geteuid()}"

@@ -92,6 +92,8 @@ class SqliteDatabase(Database):
                 return connection
             mode = self._logged(connection)
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")  # of macOS, where a plain sync stops at the drive's own memory
+            connection.execute("PRAGMA checkpoint_fullfsync = ON")
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # see carry_over
             connection.execute("PRAGMA foreign_keys = ON")
             if not writes:
@@ -226,7 +228,12 @@ def file_of(path: str | Path, *, create: bool, contents: Contents = LEDGER) -> P
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync a folder, so that the name of a new file is durable too."""
+    """Sync a folder, so that the name of a new file is durable too.
+
+    Windows opens no folders; NTFS keeps a log of names itself, which SQLite relies on there as well.
+    """
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

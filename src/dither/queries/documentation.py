@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 
+from dither.privacy import LEFT_OUT
 from dither.queries.registry import GROUPS, QueryEntry, entries
 from dither.queries.wire import OF_TABLES, required
+from dither.release import missing_text
 
 HEAD = """# Queries
 
@@ -17,12 +19,15 @@ Every query has a class, and is asked in the same way everywhere: `dt.ask`, `ses
 
 Fields in *italics* have a default, or the schema declares them. What a field may hold stands in `GET /v1/queries` and
 `/openapi.json`; SQL is on [a page of its own](../sql.md).
+
+Missing values are left out of a statistic unless something else is declared. Where that is not proved yet they are not
+left out, and count as a public value; the column *missing values* says which, and so does every answer.
 """
 TABLE = """
 ## {group}
 
-| name | what it is | in Python | in SQL | asked of | fields |
-|---|---|---|---|---|---|
+| name | what it is | in Python | in SQL | asked of | missing values | fields |
+|---|---|---|---|---|---|---|
 {lines}
 """
 
@@ -49,7 +54,15 @@ def _line(entry: QueryEntry) -> str:
         meaning += f" [Proof](../proofs/{entry.proof}.md)"
     functions = ", ".join(dict.fromkeys(f"`{entry.form(function)}`" for function in entry.functions))
     asked = "tables" if entry.of in OF_TABLES and entry.of != "column" else entry.of
-    return f"| `{entry.name}` | {meaning} | {calls} | {functions} | {asked} | {_fields(entry)} |"
+    cells = (f"`{entry.name}`", meaning, calls, functions, asked, missing_rule(entry), _fields(entry))
+    return f"| {' | '.join(cells)} |"
+
+
+def missing_rule(entry: QueryEntry) -> str:
+    """What it does with missing values where nothing is declared, in the words of answers; nothing of own code."""
+    if getattr(entry.query, "default_drop", False):
+        return missing_text(LEFT_OUT)
+    return missing_text("a public value") if entry.of in OF_TABLES and "nulls" in entry.fields else ""
 
 
 def _fields(entry: QueryEntry) -> str:

@@ -17,10 +17,11 @@ from dither.errors import InvalidArgument
 from dither.mechanisms.mechanism import Prepared
 from dither.privacy import Loss
 from dither.queries.parameters import ColumnNames, Text
+from dither.queries.parameters import Names as TextNames
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Missing, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
-from dither.queries.vectors import Matrix, MatrixShape
+from dither.queries.vectors import Matrix, MatrixShape, column_names
 from dither.release import B_co, Released, V_co
 from dither.sources.column import Shape, Table, columns_of, complete_rows, only_columns
 from dither.sources.grid import Grid
@@ -28,7 +29,7 @@ from dither.sources.schema import Schema
 from dither.sources.types import Measured
 from dither.statistics.moments import ColumnSums, CrossProduct, Moments
 from dither.statistics.statistic import Statistic, VectorStatistic
-from dither.typing import Columns, Interval, MechanismChoice
+from dither.typing import Columns, Interval, MechanismChoice, Names
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
@@ -326,7 +327,12 @@ class Correlation(_OfMoments[float, Interval]):
     "least_squares",
     of="columns",
     menu=Menu("Models", "Line of least squares", picture="line"),
-    parameters={**_PARAMETERS, "part": Text("Part", choices=PARTS, is_advanced=True)},
+    parameters={
+        **_PARAMETERS,
+        "part": Text("Part", choices=PARTS, is_advanced=True),
+        "target": Text("Response", "Instead of columns: the column that is explained.", is_advanced=True),
+        "features": TextNames("Feature", "Instead of columns: the one that explains it.", is_advanced=True),
+    },
     proof="moments",
     sql=(
         Sql("regr_slope", fixed={"part": "slope"}, form="regr_slope(y, x)"),
@@ -338,6 +344,7 @@ class Correlation(_OfMoments[float, Interval]):
 class LeastSquares(_OfMoments[Released, Released]):
     """Intercept and slope of the line of least squares that explains the first of two bounded columns by the second.
 
+    target, features: the two columns by their roles, as in ``Regression``; instead of ``columns``.
     part: "both", "slope" or "intercept"; all of them are functions of the same four private moments.
 
     Where the (noisy) variance of x is not positive the line is flat, at the mean of y.  The interval of each is
@@ -351,13 +358,30 @@ class LeastSquares(_OfMoments[Released, Released]):
     """
 
     part: Part = field(default="both", kw_only=True)
+    target: str | None = field(default=None, kw_only=True)
+    features: Names | None = field(default=None, kw_only=True)
     noun: ClassVar[str] = "least squares"
     has_y_square = False
 
     def __post_init__(self) -> None:
+        if self.target is not None or self.features is not None:
+            object.__setattr__(self, "columns", self._by_role())
+            object.__setattr__(self, "target", None)  # one question has one form
+            object.__setattr__(self, "features", None)
         super().__post_init__()
         if self.part not in PARTS:
             raise InvalidArgument("part", self.part, f"must be one of {', '.join(PARTS)}")
+
+    def _by_role(self) -> tuple[str, str]:
+        if self.columns is not None:
+            raise InvalidArgument("columns", self.columns, "must be left out where target and features are given")
+        if not isinstance(self.target, str):
+            raise InvalidArgument("target", self.target, "must be the name of one column, with features")
+        features = () if self.features is None else column_names(self.features)
+        if len(features) != 1:
+            wanted = "must be one column, with target; several are asked with Regression"
+            raise InvalidArgument("features", list(features), wanted)
+        return self.target, features[0]
 
     @property
     def label(self) -> str:

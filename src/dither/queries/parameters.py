@@ -263,7 +263,7 @@ PARAMETERS: dict[str, Parameter] = {
     "count_beyond": Flag(
         "Count what lies beyond the bounds that are found", "Only where no bounds are known.", is_advanced=True
     ),
-    "method": Text("Method", choices=("auto", "shortcut", "robust", "ols"), is_advanced=True),
+    "method": Text("Method", choices=("auto", "ols", "medians", "shortcut", "robust"), is_advanced=True),
     "intercept": Flag("With an intercept", is_advanced=True),
     "block_size": Whole("Records in a block", least=1, most=1_000_000_000, is_advanced=True),
     "constants": Text("Constants", choices=("exact", "paper"), is_advanced=True),

@@ -33,20 +33,36 @@ from dither.sources.frames import Scalar, named_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
 from dither.sources.types import Measured
-from dither.typing import Array, Column, Columns, ConstantsName, Intervals, ModelData, Names, Numbers, SeveralBounds
+from dither.typing import (
+    Array,
+    Bounds,
+    Column,
+    Columns,
+    ConstantsName,
+    Intervals,
+    ModelData,
+    Names,
+    Numbers,
+    SeveralBounds,
+)
 
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
-Method: TypeAlias = Literal["auto", "shortcut", "robust", "ols"]
+Method: TypeAlias = Literal["auto", "ols", "medians", "shortcut", "robust"]
 METHODS: tuple[Method, ...] = get_args(Method)
 ESTIMATORS: dict[Method, str] = {
-    "auto": "medians of robust fits of blocks, not least squares",
+    "ols": "least squares of records clamped to bounds, by noisy moments",
+    "medians": "medians of robust fits of blocks, not least squares",
     "shortcut": "DL09's short cut by blocks, not least squares",
     "robust": "DL09's robust fit, not least squares",
-    "ols": "least squares of records clamped to bounds, by noisy moments",
 }
 """What a release says of the estimator: where errors are skewed or grow with the features it is not least squares."""
+COVERED: dict[IntervalName, str] = {
+    "sample": "intervals cover its fit of these records without noise",
+    "population": "intervals cover the centre of its fits in the population",
+}
+"""What a release says of its intervals, beside the estimator."""
 MOST_FEATURES = 50
 
 
@@ -105,11 +121,13 @@ class FitPlan(Plan[RegressionRecords]):
     "regression",
     of="table",
     menu=Menu("Models", "Linear regression", (*NUMBERS, "boolean"), picture="line"),
-    parameters={"bounds": None},
+    parameters={"bounds": None, "y_bounds": None},
 )
 @dataclass(frozen=True)
 class Regression(Query[Numbers, Intervals, ModelData]):
     """A linear regression of the column ``target`` on the columns ``features`` (all others if None).
+
+    method: "auto" is least squares ("ols") where the bounds of all of these columns are known, else "medians".
 
     A record with a missing entry is left out of its block, in arrays, frames and tables alike; what a schema declares
     that missing values count as is not used here.
@@ -122,8 +140,11 @@ class Regression(Query[Numbers, Intervals, ModelData]):
     block_size: int | None = field(default=None, kw_only=True)
     constants: ConstantsName = field(default="exact", kw_only=True)
     bounds: SeveralBounds | None = field(default=None, kw_only=True)
-    """For least squares of arrays: of the features, then of the response; a session takes them from its schema."""
+    """Of arrays: of the features, then of the response; a session takes them from its schema."""
+    y_bounds: Bounds | None = field(default=None, kw_only=True)
+    """Of the response of arrays: ``bounds`` are then those of the features alone."""
     noun: ClassVar[str] = "regression"
+    default_drop: ClassVar[bool] = True
     column = None
     accepts = ()
     instead = "ask least_squares(y, x), with one feature, which is answered there"
@@ -136,12 +157,12 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             raise InvalidArgument("method", self.method, f"must be {', '.join(map(repr, METHODS))}")
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
-        if self.bounds is not None and self.method != "ols":
+        if self.bounds is None and self.y_bounds is not None:
+            raise InvalidArgument("bounds", None, "must be the bounds of the features, as y_bounds are given")
+        if self.bounds is not None and self.method not in ("auto", "ols"):
             why = f"method={self.method!r} needs no bounds: leave them out"
             raise NotApplicable("bounds", self.bounds, why, 'method="ols", least squares between bounds')
-        if self.block_size is not None and self.method == "ols":
-            raise NotApplicable("block_size", self.block_size, "least squares has no blocks", "another method")
-        if self.constants == "paper" and self.method in ("auto", "ols"):
+        if self.constants == "paper" and self.method in ("auto", "ols", "medians"):
             raise NotApplicable("constants", "paper", "no paper has this method", '"shortcut" or "robust" as method')
         if not isinstance(self.intercept, bool):
             raise InvalidArgument("intercept", self.intercept, "must be True or False")
@@ -152,54 +173,64 @@ class Regression(Query[Numbers, Intervals, ModelData]):
 
     def plan(self, facts: ModelFacts, options: Options) -> Plan:
         options.only_auto("a regression has methods instead", "Regression(method=)")
-        model, loss = facts.model, options.loss
+        model, loss, method = facts.model, options.loss, self._estimator(facts.grids)
         procedure: RegressionPlan
-        if self.method == "auto":
+        if method == "medians":
             procedure = plan_joint(model, loss, options.miss, self.block_size)
-        elif self.method == "ols":
+        elif method == "ols":
             if facts.grids is None:
                 raise RuntimeError("least squares is planned with bounds")
+            if self.block_size is not None:
+                raise NotApplicable("block_size", self.block_size, "least squares has no blocks", 'method="medians"')
             procedure = plan_moments(model, loss, options.miss, facts.grids[:-1], facts.grids[-1])
         elif loss.is_pure:
             raise InvalidArgument(
-                "delta", loss.delta, f"must be above 0 for the test of method={self.method!r}, such as 1e-6"
+                "delta", loss.delta, f"must be above 0 for the test of method={method!r}, such as 1e-6"
             )
         else:
-            planner = plan_robust if self.method == "robust" else plan_shortcut
+            planner = plan_robust if method == "robust" else plan_shortcut
             procedure = planner(model, loss, options.miss, self.block_size, self.constants)
         if not procedure.composition.fits(procedure.loss):
             raise RuntimeError("the parts of a plan cost more than the whole")
-        label = f"{self.label} ({ESTIMATORS[self.method]})"
-        return FitPlan(label, procedure, options.level, facts.labels, facts.clamped)
+        covered = "" if options.level is None else f"; {COVERED[procedure.interval_of]}"
+        label = f"{self.label} ({ESTIMATORS[method]}{covered})"
+        return FitPlan(label, procedure, options.level, facts.labels, facts.clamped if method == "ols" else None)
+
+    def _estimator(self, grids: tuple[Grid, ...] | None) -> Method:
+        """The method, by public facts alone: least squares where bounds are known and no other is named."""
+        return self.method if self.method != "auto" else "medians" if grids is None else "ols"
 
     def plan_for_population(self, facts: ModelFacts, options: Options) -> Plan:
         plan = self.plan(facts, options)
         if plan.interval_of != options.interval:
-            why = f"method={self.method!r} has intervals for the records alone"
-            raise NotApplicable("interval", options.interval, why, 'method="auto"')
+            why = f"method={self._estimator(facts.grids)!r} has intervals for the records alone"
+            raise NotApplicable("interval", options.interval, why, 'method="medians"')
         return plan
 
     def shape(self, data: ModelData) -> ModelFacts:
-        columns, names, response = self._parts(data)
+        columns, names, response = self.parts(data)
         if len(response) != len(columns[0]):
             raise InvalidArgument("y", f"{len(response)} records", f"must have as many records as X, {len(columns[0])}")
         return self._facts(len(response), names, self._array_grids(names))
 
     def _array_grids(self, names: tuple[str, ...]) -> tuple[Grid, ...] | None:
         """Public grids of the features and of the response, for least squares of arrays."""
-        if self.method != "ols":
+        if self.method not in ("auto", "ols") or (self.method == "auto" and self.bounds is None):
             return None
-        return grids_between(self.bounds, (*names, self.target or "y"), whole=False)
+        target = self.target or "y"
+        if self.y_bounds is None:
+            return grids_between(self.bounds, (*names, target), whole=False)
+        return (*grids_between(self.bounds, names, whole=False), Grid.between(self.y_bounds, None, whole=False))
 
     def read(self, data: ModelData, shape: ModelFacts) -> RegressionRecords:  # noqa: ARG002
-        columns, _, response = self._parts(data)
+        columns, _, response = self.parts(data)
         return RegressionRecords(np.column_stack([floats_of(column) for column in columns]), floats_of(response))
 
     def _facts(self, records: int, names: tuple[str, ...], grids: tuple[Grid, ...] | None) -> ModelFacts:
         labels = ("intercept", *names) if self.intercept else names
         return ModelFacts(RegressionFacts(records, len(names), self.intercept), labels, grids=grids)
 
-    def _parts(self, data: ModelData) -> tuple[list[Array], tuple[str, ...], Array]:
+    def parts(self, data: ModelData) -> tuple[list[Array], tuple[str, ...], Array]:
         """Features, their names and the response: of a pair (X, y), or of named columns."""
         if isinstance(data, tuple) and len(data) == 2:
             columns, names = _columns(data[0], self._bounded_features)
@@ -212,11 +243,22 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         columns, names = _columns({name: cast("Column", named[name]) for name in self._chosen(tuple(named))})
         return columns, names, as_array(named[self.target], "y")
 
+    def model_data(self, X: Column | Columns, y: Column | None) -> ModelData:
+        """Features and response of functions: ``(X, y)``, or a table of both with the name of the target."""
+        if y is None:
+            if self.target is None:
+                raise InvalidArgument("y", None, "must be the response, or pass target, the name of a column of X")
+            return cast("ModelData", X)
+        for name, given in (("target", self.target), ("features", self.features)):
+            if given is not None:
+                raise InvalidArgument(name, given, "names columns of X, and is left out where y is given")
+        return X, y
+
     @property
     def _bounded_features(self) -> int | None:
         """How many columns X has by the bounds; None where they don't say so."""
         count = len(self.bounds) if isinstance(self.bounds, Mapping) else count_of(self.bounds)
-        return None if count is None else max(count - 1, 1)
+        return None if count is None else max(count - (self.y_bounds is None), 1)
 
     def _chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         if self.features is None:
@@ -234,7 +276,9 @@ class Regression(Query[Numbers, Intervals, ModelData]):
             raise InvalidArgument("bounds", self.bounds, "is declared in the schema: leave it out")
         schema.measured(self.target, "target")
         names = tuple(name for name, column in schema.columns.items() if isinstance(column, Measured))
-        return replace(self, features=self._chosen(names if self.features is None else tuple(schema.columns)))
+        chosen = replace(self, features=self._chosen(names if self.features is None else tuple(schema.columns)))
+        # The stored question names its estimator: declarations that change later do not change what was answered.
+        return replace(chosen, method=chosen._estimator(chosen._declared_grids(schema)))
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -253,11 +297,13 @@ class Regression(Query[Numbers, Intervals, ModelData]):
         return self._facts(records, self._features, self._declared_grids(schema))
 
     def _declared_grids(self, schema: Schema) -> tuple[Grid, ...] | None:
-        if self.method != "ols":
+        if self.method not in ("auto", "ols"):
             return None
         declared = [schema.measured(name, "features") for name in self.used]
         for name, declaration in zip(self.used, declared, strict=True):
             if not declaration.is_bounded or declaration.type_name in DATES:
+                if self.method == "auto":
+                    return None
                 raise InvalidArgument("features", name, 'must be numbers with declared bounds for method="ols"')
         return tuple(declaration.grid for declaration in declared)
 
@@ -291,3 +337,44 @@ def _single(row: Scalar | Sequence[Scalar]) -> Scalar:
     with contextlib.suppress(*FAILURES):
         return cast("Sequence[Scalar]", row)[0]
     return None
+
+
+def line_table(
+    X: Column | Columns,
+    y: Column | None,
+    target: str | None,
+    features: Names | None,
+    bounds: SeveralBounds | None,
+    y_bounds: Bounds | None,
+) -> tuple[Columns, SeveralBounds | None]:
+    """Response and feature of a line as a table of two columns, and their bounds in that order.
+
+    They are given as for ``regression``, or as such a table already.
+    """
+    if y is None and target is None and features is None:
+        feature = None if bounds is None or isinstance(bounds, Mapping) else list(_pairs(bounds))
+        return cast("Columns", X), bounds if y_bounds is None or feature is None else [y_bounds, *feature]
+    query = Regression(target, features)
+    data = query.model_data(X, y)
+    if y is not None:
+        columns, names = _columns(X, 1)
+        response = as_array(y, "y")
+    else:
+        columns, names, response = query.parts(data)
+    if len(columns) != 1:
+        raise InvalidArgument("features", list(names), "must be one column; several are asked with regression")
+    if len(response) != len(columns[0]):
+        raise InvalidArgument("y", f"{len(response)} records", f"must have as many records as X, {len(columns[0])}")
+    label = target or ("y" if names[0] != "y" else "target")
+    table = cast("Columns", {label: response, names[0]: columns[0]})
+    if isinstance(bounds, Mapping):
+        return table, bounds if y_bounds is None else {**bounds, label: y_bounds}
+    if bounds is None or (y_bounds is None and not hasattr(bounds[0], "__len__")):
+        return table, bounds
+    pairs = _pairs(bounds)
+    return table, list(reversed(pairs)) if y_bounds is None else [y_bounds, *pairs]
+
+
+def _pairs(bounds: Bounds | Sequence[Bounds]) -> list[Bounds]:
+    """A list of pairs, of which one pair is a list too."""
+    return cast("list[Bounds]", list(bounds) if hasattr(bounds[0], "__len__") else [bounds])

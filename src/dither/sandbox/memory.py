@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -18,7 +17,6 @@ from dither.procedures.executor import Block
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SEAL = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _DTYPE_KINDS = "biufSUM"
 ALIGNMENT = 64
 _BYTES_PER_NUMBER = 40
@@ -31,7 +29,7 @@ def sealed(content: bytes) -> int:
     writable = os.memfd_create("block", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         _write_all(writable, content)
-        fcntl.fcntl(writable, fcntl.F_ADD_SEALS, _SEAL | fcntl.F_SEAL_WRITE)
+        _seal(writable, writable=False)
         return os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(writable)
@@ -41,7 +39,7 @@ def fixed_size(size: int) -> int:
     """A descriptor of ``size`` zero bytes that can be written but neither grow nor shrink."""
     descriptor = os.memfd_create("answer", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEAL)
+    _seal(descriptor, writable=True)
     return descriptor
 
 
@@ -113,6 +111,14 @@ def _quoted(value: object) -> str:  # an entry of a table: anything that prints
         return ""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\n\r') else text
+
+
+def _seal(descriptor: int, *, writable: bool) -> None:
+    """The size of this memory is final, and so is its content unless it is writable."""
+    import fcntl  # noqa: PLC0415 - not on every system; this module is imported on all
+
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals if writable else seals | fcntl.F_SEAL_WRITE)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

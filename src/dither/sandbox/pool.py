@@ -20,6 +20,7 @@ from dither.sandbox.probe import require_isolation
 from dither.sandbox.programs import Executable, Function, GivenProgram, Program, as_program
 from dither.sandbox.schedule import SHORTEST_SLOT, Schedule, checked_seconds, moment_after_drawing, wait_until
 from dither.sandbox.worker import BlockJob, ResourceLimits, SandboxWorker, Task, encoded
+from dither.systems import reason_without_linux
 
 MIB = 1 << 20
 _STARTING_SECONDS = 120.0
@@ -104,6 +105,8 @@ class Sandbox:
         visible: Sequence[str | os.PathLike[str]] = (),
         files: bool = True,
     ) -> None:
+        if (reason := reason_without_linux()) is not None:
+            raise NotIsolated(reason)
         self._program = as_program(program)
         self._output = output
         self._slot = checked_seconds("slot", slot, SHORTEST_SLOT)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import platform
 import re
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from dither.errors import DitherError, InvalidArgument, NotIsolated
 from dither.sandbox import bubblewrap, memory, seccomp
 from dither.sandbox.programs import Function
 from dither.sandbox.worker import BlockJob, ResourceLimits, SandboxWorker, Task
+from dither.systems import reason_without_linux
 
 _STARTING_SECONDS = 60.0
 _OLDEST_KERNEL = (5, 14)  # from here on RLIMIT_NPROC counts the processes of one user namespace
@@ -103,6 +103,8 @@ def require_isolation() -> None:
 
 
 def _around() -> list[Finding]:
+    if (reason := reason_without_linux()) is not None:
+        return [Finding(reason, holds=False)]
     release = re.match(r"(\d+)\.(\d+)", platform.release())
     kernel = (int(release[1]), int(release[2])) if release else (0, 0)
     try:
@@ -110,7 +112,6 @@ def _around() -> list[Finding]:
     except InvalidArgument:
         architecture = ""
     return [
-        Finding("Linux", sys.platform == "linux", sys.platform),
         Finding("kernel 5.14 or newer", kernel >= _OLDEST_KERNEL, platform.release()),
         Finding("a known architecture", bool(architecture), platform.machine()),
         Finding("bubblewrap", bubblewrap.bwrap_path() is not None, "install the package bubblewrap"),

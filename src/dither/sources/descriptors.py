@@ -6,7 +6,6 @@ A process that has none left can't open a source, and some libraries then end th
 from __future__ import annotations
 
 import os
-import resource
 
 from dither.errors import SourceFailed
 
@@ -21,7 +20,7 @@ def check_descriptors() -> None:
     held: list[int] = []
     try:
         while len(held) < NEEDED:
-            held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+            held.append(os.open(os.devnull, os.O_RDONLY))
     except OSError:
         raise SourceFailed(
             f"fewer than {NEEDED} file descriptors are left, too few to open a source safely: raise the limit "
@@ -34,6 +33,8 @@ def check_descriptors() -> None:
 
 def raise_descriptors() -> int:
     """Let this process have as many descriptors as it may, up to ``WANTED``; how many that are."""
+    import resource  # noqa: PLC0415 - for servers, which need Linux
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -95,7 +95,7 @@ def _draws(effort: Effort, factor: float = 1.0) -> Evidence:
 
 def joint_median_checks() -> Iterator[Check]:
     """The law, the boxes and the draws."""
-    names = frozenset({"regression", "Regression", "regression auto"})
+    names = frozenset({"regression", "Regression", "regression medians"})
     for detail, run in (
         ("joint medians, all neighbours", lambda _: _over_all(1.0)),
         ("joint medians, boxes", _boxes_are_costs),

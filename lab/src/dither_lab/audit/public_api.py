@@ -234,7 +234,7 @@ def _model_calls() -> Iterator[PublicCall]:
     moved = line.copy()
     moved[-1] = (1e6, -1e6)
     for method, copies, loss, runs in (
-        ("auto", 10, Loss(6.0), (60, 800)),
+        ("medians", 10, Loss(6.0), (60, 800)),
         ("shortcut", 4, Loss(12.0, 0.3), (0, 600)),
         ("robust", 20, Loss(12.0, 0.3), (0, 400)),
         ("ols", 1, Loss(6.0), (60, 800)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from dither.errors import InvalidArgument, NotInstalled
+from dither.errors import InvalidArgument, NeedsLinux, NotInstalled
 
 if TYPE_CHECKING:
     import socket
@@ -72,6 +72,10 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
     The first start prints the owner's token.  Logs go to the standard error as JSON lines.  SIGTERM lets questions
     under way end before the process does.
     """
+    from dither.systems import reason_without_linux
+
+    if (reason := reason_without_linux()) is not None:
+        raise NeedsLinux("dither serve", reason)
     try:
         import uvicorn
 

@@ -195,7 +195,7 @@ function plainWords(release, sure) {
   }
   if (release.missing === "drop") words.push("Missing values are left out.");
   else if (release.missing !== null && release.missing !== undefined)
-    words.push(`Missing values count as ${[release.missing].flat().map(formatted).join(", ")}.`);
+    words.push(`Missing values are not left out, they count as ${[release.missing].flat().map(formatted).join(", ")}.`);
   if (release.clamped && !bounds)
     words.push(
       `Values outside ${pairs(release.clamped)
