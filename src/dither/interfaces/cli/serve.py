@@ -186,8 +186,8 @@ def _listening(host: str, port: int) -> socket.socket:
     import socket
 
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # With its protocol: asyncio sets TCP_NODELAY on connections of sockets that say that they are TCP only.
+        listening = socket.socket(*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][:3])
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(512)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
+import re
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem, problem_text
+from dither.interfaces.http.response_headers import HEADERS
 
 HEADER_SECONDS = 10.0
 """A request's headers arrive within this time; so does a TLS handshake."""
@@ -33,8 +36,15 @@ ROUNDS = 3
 LARGEST_HEADERS = 64 * 1024
 
 
+_ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+"""The scheme and the host before the path, which a server has to accept (RFC 9112, 3.2.2)."""
+
+
 class StrictConnection(h11.Connection):
-    """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those."""
+    """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those.
+
+    A target in absolute form becomes its path: ``GET http://host/healthz`` is ``GET /healthz``.
+    """
 
     def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
         event = super().next_event()
@@ -42,6 +52,11 @@ class StrictConnection(h11.Connection):
             names = {name for name, _ in event.headers}
             if {b"content-length", b"transfer-encoding"} <= names:
                 raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding together")
+            host = _ABSOLUTE.match(event.target)
+            if host is not None:
+                path = event.target[host.end() :]
+                target = path if path.startswith(b"/") else b"/" + path
+                return dataclasses.replace(event, target=target)
         return event
 
 
@@ -104,7 +119,7 @@ class LimitedProtocol(H11Protocol):
         headers = [
             ("Content-Type", MEDIA_TYPE),
             ("Content-Length", str(len(body))),
-            ("X-Content-Type-Options", "nosniff"),
+            *HEADERS.items(),
             ("Connection", "close"),
         ]
         with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun already

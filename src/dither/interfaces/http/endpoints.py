@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.borders import Model, fields_of, given_fields, read
-from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
+from dither.errors import DitherError, InvalidArgument, NotIsolated, SourceFailed, UnknownDataset
 from dither.interfaces import answers
 from dither.interfaces.http import models, planning, questions, shared_jobs
 from dither.interfaces.http import service as answering
@@ -387,7 +387,8 @@ async def _announced(curator: Curator, job: Job) -> None:
         if job.failure is not None and not isinstance(job.failure, DitherError):
             curator.metrics.count("dither_failures_total")
             log_failure(job.failure, **facts)
-        log("refusal", **facts, code=None if job.problem is None else job.problem.code)
+        detail = {"detail": str(job.failure)} if isinstance(job.failure, NotIsolated) else {}
+        log("refusal", **facts, **detail, code=None if job.problem is None else job.problem.code)
         return
     curator.metrics.count("dither_releases_total")
     log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])

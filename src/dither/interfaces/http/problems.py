@@ -8,10 +8,15 @@ from typing import Self
 
 from starlette.responses import Response
 
-from dither.errors import AFTER_DRAW, DitherError, came_after_draw
+from dither.errors import AFTER_DRAW, DitherError, NotIsolated, came_after_draw
 from dither.interfaces.answers import Problem
 
 MEDIA_TYPE = "application/problem+json"
+_NOT_ISOLATED = (
+    "programs are not run on this server, because isolation does not hold (its log says what is missing); nothing was "
+    "read, nothing was charged"
+)
+"""The error itself quotes bubblewrap, and with it paths of the machine."""
 
 
 _HIDDEN: dict[str, str] = {}
@@ -43,6 +48,8 @@ class Refused(DitherError):
 def problem(error: BaseException) -> Problem:
     """The body for an error; the text of an unexpected one is left out."""
     drawn = f"; {AFTER_DRAW}" if came_after_draw(error) and AFTER_DRAW not in str(error) else ""
+    if isinstance(error, NotIsolated):
+        return _body(error.status, error.code, f"{_NOT_ISOLATED}{drawn}")
     if isinstance(error, DitherError):
         return _body(error.status, error.code, f"{error}{drawn}")
     asked_again = drawn or ": ask again with the same request_id, which pays nothing more"

@@ -22,7 +22,7 @@ from dither.interfaces.http.problems import hide_folder
 from dither.interfaces.http.request_limits import RateLimit
 from dither.interfaces.http.schedule import DEFAULT_SECONDS
 from dither.interfaces.http.store import Store
-from dither.interfaces.http.telemetry import Metrics, log
+from dither.interfaces.http.telemetry import Metrics, RefusedRequests, log
 from dither.interfaces.http.threads import Threads
 from dither.interfaces.http.workers import Workers
 from dither.ledger import Ledger, open_ledger
@@ -93,6 +93,9 @@ class Curator:
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
         self.visitors = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
         """The page: a dozen files at once, and many people may share an address."""
+        self.probes = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
+        """Health: apart from all others, so that nobody else uses up a probe's share."""
+        self.refused = RefusedRequests()
         self.metrics = Metrics()
         self.is_beating, self.is_idle = False, True
         self._tasks: set[asyncio.Task[None]] = set()
@@ -155,6 +158,7 @@ class Curator:
 
     def close(self) -> None:
         """Finish what is under way, up to a limit, and let go of everything."""
+        self.refused.flush()
         self.planners.close()
         self.is_idle = self.jobs.close(DRAIN)
         if not self.is_idle:
