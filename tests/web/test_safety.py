@@ -315,4 +315,4 @@ def test_csv_formulas_behind_white_space_stay_texts(module):
     texts = [f"{space}{sign}1+2" for space in before for sign in "=+-@"]
     lines = module("format.js", "csv", [{"name": text} for text in texts]).split("\n")[1:-1]
     assert lines == [f"'{text}" for text in texts]
-    assert module("format.js", "csv", [{"name": "\r\n=1+2"}]) == "name\n\"'\r\n=1+2\"\n"
+    assert module("format.js", "csv", [{"name": "\r\n=1+2"}]) == 'name\n"\'\r\n=1+2"\n'

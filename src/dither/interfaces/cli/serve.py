@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from dither.interfaces.http.server_state import Curator
 
-_DRAIN = 90
-"""Seconds that questions under way have to end after SIGTERM."""
-
 MOST_RATE = 1_000_000
 
 
@@ -78,7 +75,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         from dither.interfaces.http.app import create_app
         from dither.interfaces.http.connections import BACKLOG, KEEP_ALIVE, LimitedServer, limited
         from dither.interfaces.http.fork_server import ForkServer
-        from dither.interfaces.http.server_state import Curator, ServerSettings, prepare_home
+        from dither.interfaces.http.server_state import DRAIN, Curator, ServerSettings, prepare_home
     except ImportError:
         raise NotInstalled("dither serve", "the extra server", "dither[server]") from None
     from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
@@ -124,11 +121,12 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         http=limited(_connections(options["connections"], options["workers"])),
         timeout_keep_alive=KEEP_ALIVE,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=_DRAIN,
+        timeout_graceful_shutdown=round(DRAIN),
         proxy_headers=False,
         **tls,
     )
-    server = LimitedServer(config, curator.planners.stop)
+    server = LimitedServer(config, curator.stop)
+    curator.ends_process = True
     for item in (signal.SIGTERM, signal.SIGINT):
         # For one that comes before the server listens for it; when it has drained it hands its own back, to no effect.
         signal.signal(item, lambda *_: setattr(server, "should_exit", True))

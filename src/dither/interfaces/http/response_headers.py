@@ -26,7 +26,7 @@ class ApplicationWithHeaders(Starlette):
                 headers = MutableHeaders(raw=message["headers"])
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                message = message | {"headers": headers.raw}
+                message = {**message, "headers": headers.raw}
             await send(message)
 
         await super().__call__(scope, receive, send_with_headers)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -58,6 +61,28 @@ _SETTINGS = "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'"
 record whose text another encoding lacks would make a query fail."""
 
 
+LONGEST_SILENCE = 10
+"""Seconds that a server may take to accept a connection, or to reply to a query that reads no record."""
+
+
+@contextlib.contextmanager
+def answering_in_time(connection: psycopg.Connection) -> Iterator[None]:
+    """End a connection whose server does not reply in time: the query within then fails instead of waiting for ever."""
+
+    def end() -> None:
+        # (where it is closed already there is nothing to end)
+        with contextlib.suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(LONGEST_SILENCE, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
@@ -85,15 +110,17 @@ class Postgres(Engine):
         parts = table.split(".")
         self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
         self._connection: psycopg.Connection = self._connected() if beside is None else beside._connection
-        self._find()
-        self._stored_types = self._described()
+        with answering_in_time(self._connection):
+            self._find()
+            self._stored_types = self._described()
 
     def _connected(self) -> psycopg.Connection:
         reached = None
         with contextlib.suppress(self._psycopg.Error):
-            connection = self._psycopg.connect(self._address, autocommit=True)
+            connection = self._psycopg.connect(self._address, autocommit=True, connect_timeout=LONGEST_SILENCE)
             try:
-                connection.execute(_SETTINGS)
+                with answering_in_time(connection):
+                    connection.execute(_SETTINGS)
             except self._psycopg.Error:
                 connection.close()
                 raise
@@ -298,7 +325,7 @@ class Postgres(Engine):
         # What the server says about itself: an address can be written in many ways.
         info = self._connection.info
         where = f"{(info.host or info.hostaddr).lower()}:{info.port}"
-        with contextlib.suppress(self._psycopg.Error):
+        with contextlib.suppress(self._psycopg.Error), answering_in_time(self._connection):
             result = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
             where = where if result is None else f"system-{result[0]}"
         return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
@@ -310,7 +337,7 @@ class Postgres(Engine):
             "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_all_tables s ON s.relid = c.oid "
             "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'm')"
         )
-        with contextlib.suppress(self._psycopg.Error):
+        with contextlib.suppress(self._psycopg.Error), answering_in_time(self._connection):
             result = self._connection.execute(query, (self._schema_name, self._table_name)).fetchone()
             return None if result is None else ":".join(map(str, result))
         return None
@@ -321,7 +348,7 @@ class Postgres(Engine):
             self._connection = self._beside._connection
             return
         alive = False
-        with contextlib.suppress(self._psycopg.Error):
+        with contextlib.suppress(self._psycopg.Error), answering_in_time(self._connection):
             self._connection.execute("SELECT 1")
             alive = True
         if not alive:
