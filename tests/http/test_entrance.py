@@ -1,6 +1,7 @@
 """What every request and every response has in common: sockets, headers, limits, and what the log says of refusals."""
 
 import asyncio
+import errno
 import json
 import socket
 
@@ -8,11 +9,11 @@ import pytest
 import uvicorn
 
 from curators import with_dataset
-from dither.errors import NotIsolated
+from dither.errors import NotIsolated, TooFewDescriptors
 from dither.interfaces.cli.serve import _listening
 from dither.interfaces.http import telemetry
 from dither.interfaces.http.app import create_app
-from dither.interfaces.http.connections import LimitedServer, limited
+from dither.interfaces.http.connections import RESERVE, LimitedServer, limited
 from dither.interfaces.http.problems import problem
 from dither.interfaces.http.response_headers import HEADERS
 from dither.interfaces.http.server_state import Curator, ServerSettings
@@ -205,3 +206,55 @@ def test_every_page_that_is_documented_can_be_asked_for(after):
             read(model, {"after": str(10**15 + 1)})
         with pytest.raises(InvalidArgument, match="after must be a whole number"):
             read(model, {"after": "9" * 5_000})
+
+
+def test_connections_that_wait_leave_a_reserve_of_descriptors():
+    """Where numbers of descriptors run out, the one that has waited longest makes room; one that asks is answered."""
+
+    def crowd(port, server):
+        lines = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(12)]
+        try:
+            for line in lines[:4]:  # all of these used the reserve, so each makes room for a later one
+                assert line.recv(1) == b""
+            return _sent(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        finally:
+            for line in lines:
+                line.close()
+
+    async def run():
+        listening = _listening("127.0.0.1", 0)
+        protocol = limited(1_000, descriptors=listening.fileno() + RESERVE + 1)
+        config = uvicorn.Config(_echo, http=protocol, loop="asyncio", log_config=None, ws="none", lifespan="off")
+        server = LimitedServer(config, lambda: None)
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            return await asyncio.to_thread(crowd, listening.getsockname()[1], server)
+        finally:
+            server.should_exit = True
+            await serving
+
+    assert b"200" in asyncio.run(run()).partition(b"\r\n")[0]
+
+
+def test_too_few_descriptors_are_no_fault_of_the_data(tmp_path, monkeypatch):
+    """What is short is said, in a question, in a start of a worker and in any failure to open a file."""
+    made = Curator(with_dataset(tmp_path / "home"))
+    try:
+        dataset = made.catalog.dataset("pay")
+
+        def opened():
+            raise TooFewDescriptors("fewer than 64 file descriptors are left; nothing was charged")
+
+        monkeypatch.setattr(dataset, "open", opened)
+        with pytest.raises(TooFewDescriptors, match="64 file descriptors"), dataset.session():
+            pass
+        monkeypatch.setattr("subprocess.Popen.__init__", lambda *_, **__: (_ for _ in ()).throw(OSError(24, "many")))
+        with pytest.raises(TooFewDescriptors, match="no file descriptor is left"):
+            dataset._worker.opened()
+    finally:
+        monkeypatch.undo()
+        made.close()
+    sent = problem(OSError(errno.EMFILE, "Too many open files", "/home/secret/place"))
+    assert (sent.status, sent.code) == (503, "too-few-descriptors")
+    assert "secret" not in sent.detail
+    assert problem(OSError(errno.EIO, "other")).code == "internal"

@@ -39,7 +39,7 @@ def silent_port():
 
 
 def test_one_share_leaves_threads_to_the_others():
-    """Work that hangs in one dataset, however much of it there is, holds its share; every other dataset has a thread."""
+    """Work that hangs in one dataset, however much of it there is, holds its share; the others have threads."""
     made, end, ran = Lanes(4, each=2, name="test"), threading.Event(), queue.SimpleQueue()
     hanging = [made.submit(lambda: end.wait(60), share="silent") for _ in range(20)]
     for number in range(3):

@@ -570,7 +570,8 @@ class Ledger:
         whose, values = ("", ()) if analyst is None else (" AND analyst = ?", (name("analyst", analyst),))
         with self._database.transaction() as look:
             sizes = look.all(
-                f"{_SIZES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} ORDER BY number LIMIT ? OFFSET ?",
+                f"{_SIZES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} "
+                "ORDER BY number LIMIT ? OFFSET ?",
                 name("dataset", dataset),
                 after,
                 *values,

@@ -80,6 +80,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         raise NotInstalled("dither serve", "the extra server", "dither[server]") from None
     from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
     from dither.interfaces.http.telemetry import log_to_stderr
+    from dither.sources.descriptors import raise_descriptors
 
     if not LEAST_SECONDS <= options["answer_seconds"] <= MOST_SECONDS:
         raise InvalidArgument("answer-seconds", options["answer_seconds"], "must be from 0.01 to 86400")
@@ -118,7 +119,7 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         lifespan="on",
         ws="none",
         loop="asyncio",
-        http=limited(_connections(options["connections"], options["workers"])),
+        http=limited(_connections(options["connections"], options["workers"]), raise_descriptors()),
         timeout_keep_alive=KEEP_ALIVE,
         backlog=BACKLOG,
         timeout_graceful_shutdown=round(DRAIN),

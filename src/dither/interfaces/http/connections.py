@@ -64,6 +64,8 @@ class LimitedProtocol(H11Protocol):
     """One connection among ``most``."""
 
     most: ClassVar[int]
+    highest: ClassVar[int]
+    """Connections whose descriptor has this number or a higher one use the reserve: somebody else has to go."""
     waiting: ClassVar[OrderedDict[LimitedProtocol, None]]
 
     def __init__(
@@ -81,7 +83,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_made(cast(asyncio.Transport, transport))  # that of a socket, which is read and written
         self.waiting[self] = None
         self._timer("headers", HEADER_SECONDS)
-        if len(self.connections) > self.most:
+        if self._is_crowded:
             self._make_room(ROUNDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -131,10 +133,16 @@ class LimitedProtocol(H11Protocol):
         """After some rounds of the loop: what has arrived already, at connections accepted just now, is read first."""
         if rounds:
             self.loop.call_soon(self._make_room, rounds - 1)
-        elif len(self.connections) > self.most and self.waiting:
+        elif self._is_crowded and self.waiting:
             oldest, _ = self.waiting.popitem(last=False)
             self.connections.discard(oldest)
             oldest.transport.abort()
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether there are too many connections, or too few descriptors: the kernel gives the lowest that is free."""
+        number = self.transport.get_extra_info("socket").fileno()
+        return len(self.connections) > self.most or number >= self.highest
 
     @property
     def _is_waiting(self) -> bool:
@@ -154,9 +162,14 @@ class LimitedProtocol(H11Protocol):
         self.transport.abort()
 
 
-def limited(most: int) -> type[LimitedProtocol]:
-    """The protocol of a server with so many connections at most."""
-    return type("Limited", (LimitedProtocol,), {"most": most, "waiting": OrderedDict()})
+RESERVE = 32
+"""Descriptors that connections which wait do not use: with them health is answered and the ledger written."""
+
+
+def limited(most: int, descriptors: int = 1 << 20) -> type[LimitedProtocol]:
+    """The protocol of a server with so many connections at most, in a process with so many descriptors."""
+    facts = {"most": most, "highest": max(RESERVE, descriptors - RESERVE), "waiting": OrderedDict()}
+    return type("Limited", (LimitedProtocol,), facts)
 
 
 class LimitedServer(uvicorn.Server):

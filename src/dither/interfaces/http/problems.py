@@ -8,8 +8,9 @@ from typing import Self
 
 from starlette.responses import Response
 
-from dither.errors import AFTER_DRAW, DitherError, NotIsolated, came_after_draw
+from dither.errors import AFTER_DRAW, DitherError, NotIsolated, TooFewDescriptors, came_after_draw
 from dither.interfaces.answers import Problem
+from dither.sources.descriptors import is_short
 
 MEDIA_TYPE = "application/problem+json"
 _NOT_ISOLATED = (
@@ -21,6 +22,12 @@ _NOT_ISOLATED = (
 
 _HIDDEN: dict[str, str] = {}
 """Folders of this process's servers, and what messages call them."""
+
+
+_NO_DESCRIPTORS = (
+    "no file descriptor is left (ulimit -n, LimitNOFILE of a service); if the question had been charged, the charge "
+    "stays: ask again with the same request_id, which pays nothing more"
+)
 
 
 def hide_folder(folder: Path, replacement: str) -> None:
@@ -50,6 +57,8 @@ def problem(error: BaseException) -> Problem:
     drawn = f"; {AFTER_DRAW}" if came_after_draw(error) and AFTER_DRAW not in str(error) else ""
     if isinstance(error, NotIsolated):
         return _body(error.status, error.code, f"{_NOT_ISOLATED}{drawn}")
+    if is_short(error):
+        return _body(503, TooFewDescriptors.code, _NO_DESCRIPTORS)
     if isinstance(error, DitherError):
         return _body(error.status, error.code, f"{error}{drawn}")
     asked_again = drawn or ": ask again with the same request_id, which pays nothing more"

@@ -29,8 +29,8 @@ class _InWorker(Source):
     @contextlib.contextmanager
     def prepared(self, plans: Sequence[SessionPlan]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
+        check_descriptors()  # of this process; the worker looks at its own
         with self._worker.prepared(list(plans), sum(seconds_of(item) for item in programs_of(list(plans)))) as read:
-            check_descriptors()  # of this process; the worker has looked at its own
             yield read
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Unpack
 
-from dither.errors import AFTER_DRAW, DitherError
+from dither.errors import AFTER_DRAW, DitherError, TooFewDescriptors
 from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
 from dither.interfaces.http.environment import source_environment
 from dither.interfaces.http.problems import Refused
@@ -29,6 +29,7 @@ from dither.interfaces.http.telemetry import WorkFailed, log
 from dither.kernels.progress import report
 from dither.noise.entropy import notice_draw
 from dither.session.plan import SessionPlan
+from dither.sources.descriptors import is_short
 
 COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
 MOST = 16
@@ -273,7 +274,11 @@ class Workers:
             return process
         try:
             return _Process()
-        except OSError:
+        except OSError as error:
+            if is_short(error):
+                raise TooFewDescriptors(
+                    f"no file descriptor is left to start a process for these data; {UNCHARGED}"
+                ) from None
             raise Refused(503, "worker-ended", f"no process can be started for these data now; {UNCHARGED}") from None
 
     def used(self, worker: DatasetWorker) -> None:
