@@ -279,6 +279,13 @@ class LedgerDamaged(DitherError):
     status = 500
 
 
+class TooFewDescriptors(DitherError):
+    """Too few file descriptors are left for a question: a limit of the machine, and no fault of the data."""
+
+    code = "too-few-descriptors"
+    status = 503
+
+
 class NotIsolated(DitherError):
     """This machine cannot isolate programs; says what is missing.  Nothing was read, nothing was charged."""
 

@@ -219,7 +219,7 @@ print(session.budget.spent.epsilon)
     lines = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "home")], check=True, capture_output=True, text=True, timeout=120
     ).stdout.splitlines()
-    assert lines[0].startswith("source-failed")
+    assert lines[0].startswith("too-few-descriptors")
     assert "nothing was charged" in lines[0]
     assert lines[1:] == ["0.0", "0.5"]
 

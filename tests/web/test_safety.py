@@ -307,3 +307,12 @@ def test_csv_cannot_carry_formulas(module):
     """What a spreadsheet would run stays a text; commas and quotes stay in their cells."""
     rows = [{"name": '=HYPERLINK("x")', "value": -3, "more": "a,b"}, {"name": "@x", "value": 1.5, "more": None}]
     assert module("format.js", "csv", rows) == ("name,value,more\n" + '"\'=HYPERLINK(""x"")",-3,"a,b"\n' + "'@x,1.5,\n")
+
+
+def test_csv_formulas_behind_white_space_stay_texts(module):
+    """Spreadsheets skip white space and control characters before they look for a formula."""
+    before = ("", " ", "  ", "\t", "\u00a0", "\ufeff", "\u200b", "\x00", "\x1f", " \t\u2003")
+    texts = [f"{space}{sign}1+2" for space in before for sign in "=+-@"]
+    lines = module("format.js", "csv", [{"name": text} for text in texts]).split("\n")[1:-1]
+    assert lines == [f"'{text}" for text in texts]
+    assert module("format.js", "csv", [{"name": "\r\n=1+2"}]) == 'name\n"\'\r\n=1+2"\n'

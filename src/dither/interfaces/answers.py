@@ -489,6 +489,8 @@ class History(AnswerModel):
     """A page of charges."""
 
     releases: Annotated[list[ChargeAnswer], Field(max_length=MOST_RELEASES, fail_fast=True)]
+    more: Flag = False
+    """True where the page has fewer charges than were asked for, because their answers are large."""
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
@@ -512,6 +514,8 @@ class DatasetSummary(AnswerModel):
     vertices: Whole | None = None
     weighted: Flag | None = None
     retired: Flag = False
+    opened: Flag = True
+    """False where the source was not opened yet: nothing is known of the budget then."""
     answer_seconds: Epsilon | None = None
     budget: AccountAnswer | None = None
 
@@ -676,6 +680,8 @@ class LedgerPage(AnswerModel):
     """A page of the ledger."""
 
     entries: list[LedgerEntry]
+    more: Flag = False
+    """True where there may be more entries than the page has, because they are large."""
     head: Head
 
 

@@ -293,7 +293,8 @@ class RemoteSession:
         path = f"{self._path(dataset)}/releases"
         while True:
             after = spends[-1].number if spends else 0
-            page = self._call("GET", f"{path}?after={after}&limit={_PAGE}", expected="History")["releases"]
+            answer = self._call("GET", f"{path}?after={after}&limit={_PAGE}", expected="History")
+            page = answer["releases"]
             if page and page[0]["number"] <= after:
                 raise self._unreadable(f"releases must have numbers above {after}")
             if len(page) > _PAGE:
@@ -309,7 +310,7 @@ class RemoteSession:
                 )
                 for item in page
             ]
-            if len(page) < _PAGE:
+            if not page or (len(page) < _PAGE and not answer.get("more")):
                 return spends
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hmac
+import itertools
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,6 +71,9 @@ class ReleasesOf:
     """The present version of the data."""
     found: list[tuple[Entry, Body]]
     """Charges, and what the entries of their releases say, oldest first."""
+
+
+_SIZES = "SELECT number, LENGTH(body) FROM dither_entries"
 
 
 class Ledger:
@@ -549,6 +553,42 @@ class Ledger:
         results = [chain.entry_of(row) for row in rows]
         return results if analyst is None else [entry for entry in results if entry.analyst == analyst]
 
+    def charges_within(
+        self,
+        dataset: str,
+        analyst: str | None = None,
+        *,
+        after: int = 0,
+        skip: int = 0,
+        limit: int = 1_000,
+        most_bytes: int,
+    ) -> tuple[int, bool]:
+        """How many of the charges that ``charges`` would return have, with their answers, at most so many bytes.
+
+        One at least, where there is one; and whether it would return more.
+        """
+        whose, values = ("", ()) if analyst is None else (" AND analyst = ?", (name("analyst", analyst),))
+        with self._database.transaction() as look:
+            sizes = look.all(
+                f"{_SIZES} WHERE dataset = ? AND number > ? AND kind = 'charge'{whose} "
+                "ORDER BY number LIMIT ? OFFSET ?",
+                name("dataset", dataset),
+                after,
+                *values,
+                limit,
+                skip,
+            )
+            if not sizes:
+                return 0, False
+            answers = look.all(
+                "SELECT charge, LENGTH(body) FROM dither_entries WHERE kind = 'release' AND charge BETWEEN ? AND ?",
+                sizes[0][0],
+                sizes[-1][0],
+            )
+        answered: dict[int, int] = dict(answers)
+        count = _count_within([size + answered.get(number, 0) for number, size in sizes], most_bytes)
+        return count, count < len(sizes)
+
     def charges(
         self, dataset: str, analyst: str | None = None, *, after: int = 0, skip: int = 0, limit: int = 1_000
     ) -> list[tuple[Entry, Stored | None]]:
@@ -592,8 +632,12 @@ class Ledger:
             )
         return len(own) if own and own[-1][0] == number else 0
 
-    def page(self, after: int, limit: int, dataset: str | None = None) -> tuple[list[Entry], tuple[int, str]]:
+    def page(
+        self, after: int, limit: int, dataset: str | None = None, *, most_bytes: int | None = None
+    ) -> tuple[list[Entry], tuple[int, str]]:
         """Up to ``limit`` entries behind a number, of one dataset if named; and the head of the chain with its number.
+
+        most_bytes: of all entries together; the first is returned whatever its size.
 
         One snapshot: the last entry of an unfiltered list that ends the chain has the head's hash.
         """
@@ -601,6 +645,9 @@ class Ledger:
             if dataset is not None:
                 accounts.of_dataset(look, name("dataset", dataset))
             where, values = ("", ()) if dataset is None else (" AND dataset = ?", (dataset,))
+            if most_bytes is not None:
+                sizes = look.all(f"{_SIZES} WHERE number > ?{where} ORDER BY number LIMIT ?", after, *values, limit)
+                limit = _count_within([size for _, size in sizes], most_bytes)
             rows = look.all(f"{chain.ENTRIES} WHERE number > ?{where} ORDER BY number LIMIT ?", after, *values, limit)
             head = look.one("SELECT number, hash FROM dither_ledger") or (0, "")
         return [chain.entry_of(row) for row in rows], (int(head[0]), str(head[1]))
@@ -746,6 +793,16 @@ def _paid(state: FilterState, losses: list[Loss], dataset: str, analyst: str | N
         left = filters.left(state, pure=total.is_pure)
         raise BudgetExceeded(dataset=dataset, asked=total, left=left, analyst=analyst) from None
     return after
+
+
+def _count_within(sizes: Sequence[int], most: int) -> int:
+    """How many of the first have this size together: one at least, where there is one.
+
+    >>> _count_within([3, 3, 3], 7), _count_within([9, 1], 7), _count_within([], 7)
+    (2, 1, 0)
+    """
+    count = sum(total <= most for total in itertools.accumulate(sizes))
+    return max(count, min(1, len(sizes)))
 
 
 def _fingerprint(look: Transaction, account: AccountRow) -> str | None:

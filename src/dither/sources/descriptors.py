@@ -5,9 +5,10 @@ A process that has none left can't open a source, and some libraries then end th
 
 from __future__ import annotations
 
+import errno
 import os
 
-from dither.errors import SourceFailed
+from dither.errors import TooFewDescriptors
 
 NEEDED = 64
 """For one question: files that an engine reads in parallel or writes for want of memory, pipes, the ledger."""
@@ -22,13 +23,18 @@ def check_descriptors() -> None:
         while len(held) < NEEDED:
             held.append(os.open(os.devnull, os.O_RDONLY))
     except OSError:
-        raise SourceFailed(
+        raise TooFewDescriptors(
             f"fewer than {NEEDED} file descriptors are left, too few to open a source safely: raise the limit "
-            "(ulimit -n) or close connections; nothing was charged"
+            "(ulimit -n, LimitNOFILE of a service) or close connections; nothing was read, nothing was charged"
         ) from None
     finally:
         for item in held:
             os.close(item)
+
+
+def is_short(error: BaseException) -> bool:
+    """Whether an error says that this process, or the machine, has no file descriptor left."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def raise_descriptors() -> int:

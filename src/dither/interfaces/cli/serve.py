@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from dither.interfaces.http.server_state import Curator
 
-_DRAIN = 90
-"""Seconds that questions under way have to end after SIGTERM."""
-
 MOST_RATE = 1_000_000
 
 
@@ -82,11 +79,12 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         from dither.interfaces.http.app import create_app
         from dither.interfaces.http.connections import BACKLOG, KEEP_ALIVE, LimitedServer, limited
         from dither.interfaces.http.fork_server import ForkServer
-        from dither.interfaces.http.server_state import Curator, ServerSettings, prepare_home
+        from dither.interfaces.http.server_state import DRAIN, Curator, ServerSettings, prepare_home
     except ImportError:
         raise NotInstalled("dither serve", "the extra server", "dither[server]") from None
     from dither.interfaces.http.schedule import LEAST_SECONDS, MOST_SECONDS
     from dither.interfaces.http.telemetry import log_to_stderr
+    from dither.sources.descriptors import raise_descriptors
 
     if not LEAST_SECONDS <= options["answer_seconds"] <= MOST_SECONDS:
         raise InvalidArgument("answer-seconds", options["answer_seconds"], "must be from 0.01 to 86400")
@@ -125,14 +123,15 @@ def serve(*, demo: bool, host: str, port: int, home: Path, as_json: bool, **opti
         lifespan="on",
         ws="none",
         loop="asyncio",
-        http=limited(_connections(options["connections"], options["workers"])),
+        http=limited(_connections(options["connections"], options["workers"]), raise_descriptors()),
         timeout_keep_alive=KEEP_ALIVE,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=_DRAIN,
+        timeout_graceful_shutdown=round(DRAIN),
         proxy_headers=False,
         **tls,
     )
-    server = LimitedServer(config, curator.planners.stop)
+    server = LimitedServer(config, curator.stop)
+    curator.ends_process = True
     for item in (signal.SIGTERM, signal.SIGINT):
         # For one that comes before the server listens for it; when it has drained it hands its own back, to no effect.
         signal.signal(item, lambda *_: setattr(server, "should_exit", True))
@@ -190,8 +189,8 @@ def _listening(host: str, port: int) -> socket.socket:
     import socket
 
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # With its protocol: asyncio sets TCP_NODELAY on connections of sockets that say that they are TCP only.
+        listening = socket.socket(*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][:3])
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(512)

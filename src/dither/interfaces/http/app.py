@@ -19,6 +19,7 @@ from dither.interfaces.answers import OWNER
 from dither.interfaces.http import endpoints
 from dither.interfaces.http.bodies import json_response
 from dither.interfaces.http.problems import Refused, forbidden, problem_response, unauthenticated
+from dither.interfaces.http.response_headers import ApplicationWithHeaders
 from dither.interfaces.http.routes import ALL, Endpoint, Handler, registered_endpoints
 from dither.interfaces.http.server_state import Curator, ServerSettings
 from dither.interfaces.http.store import Token
@@ -26,14 +27,9 @@ from dither.interfaces.http.telemetry import log, log_failure
 from dither.plain import JsonObject
 
 _CODES = {404: "not-found", 405: "method-not-allowed"}
-HEADERS = {
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
-    "form-action 'self'",
-}
+_NOT_ADMITTED = ("unauthenticated", "too-many-requests")
+"""Codes of requests without a known sender, of which there may be any number: they are logged as counts."""
+_HEALTH = "/healthz"
 
 
 def create_app(
@@ -59,7 +55,7 @@ def create_app(
         here = {endpoint.method: endpoint for endpoint in registered_endpoints() if endpoint.path == path}
         routes.append(Route(path, _handled(path, here), methods=list(here)))
     routes.append(Route("/openapi.json", _openapi, methods=["GET"]))
-    app = Starlette(
+    app = ApplicationWithHeaders(
         routes=routes,
         lifespan=life,
         exception_handlers={HTTPException: _not_there, Exception: _unexpected},
@@ -84,7 +80,7 @@ def _handled(path: str, here: dict[str, Endpoint]) -> Handler:
         endpoint = here["GET" if request.method == "HEAD" else request.method]
         code, token = None, None
         try:
-            token = await _admitted(request, endpoint.who)
+            token = await _admitted(request, endpoint)
             request.state.token = token
             response = await endpoint.handler(request)
         except Exception as error:  # noqa: BLE001  (nothing of an unexpected error may leave)
@@ -96,19 +92,24 @@ def _handled(path: str, here: dict[str, Endpoint]) -> Handler:
         if response.status_code >= 400:
             curator.metrics.count("dither_refusals_total", code=code or response.status_code)
         curator.metrics.count("dither_requests_total", method=endpoint.method, route=path, status=response.status_code)
+        if token is None and code in _NOT_ADMITTED:
+            curator.refused.add(endpoint.method, path, response.status_code, code)
+            return response
         facts: JsonObject = {"method": endpoint.method, "route": path, "status": response.status_code, "code": code}
         facts |= {key: getattr(request.state, key, None) for key in ("dataset", "request_id")}
         log("request", **facts, analyst=None if token is None else token.name)
-        response.headers.update({key: item for key, item in HEADERS.items() if key not in response.headers})
         return response
 
     return handle
 
 
-async def _admitted(request: Request, who: str) -> Token | None:
-    """The token of a request, if it may come in."""
-    curator = endpoints.curator_of(request)
+async def _admitted(request: Request, endpoint: Endpoint) -> Token | None:
+    """The token of a request, if it may come in.  Health needs none, and has a limit of its own."""
+    curator, who = endpoints.curator_of(request), endpoint.who
     stranger = request.client.host if request.client is not None else "?"
+    if endpoint.path == _HEALTH:
+        curator.probes.take(stranger)
+        return None
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     token = None
     if scheme.lower() == "bearer" and 0 < len(secret.strip()) <= 200:
@@ -126,17 +127,17 @@ async def _admitted(request: Request, who: str) -> Token | None:
 
 def _visit(request: Request) -> Response | None:
     """Count a request for a public page; a refusal if one address sends too many."""
+    curator = endpoints.curator_of(request)
     try:
-        endpoints.curator_of(request).visitors.take(request.client.host if request.client is not None else "?")
+        curator.visitors.take(request.client.host if request.client is not None else "?")
     except Refused as error:
-        response = problem_response(error)
-        response.headers.update(HEADERS)
-        return response
+        curator.refused.add(request.method, "page", error.status, error.code)
+        return problem_response(error)
     return None
 
 
 async def _openapi(request: Request) -> Response:
-    return _visit(request) or json_response(_document(), headers=HEADERS)
+    return _visit(request) or json_response(_document())
 
 
 @functools.cache
@@ -153,9 +154,7 @@ async def _not_there(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     allowed = dict(getattr(error, "headers", None) or {})
     code = _CODES.get(status, "malformed")
-    response = problem_response(Refused(status, code, "there is nothing at this address for this method", allowed))
-    response.headers.update(HEADERS)
-    return response
+    return problem_response(Refused(status, code, "there is nothing at this address for this method", allowed))
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -76,8 +76,20 @@ class Dataset:
         """For owners: the columns that the source has, whatever is declared."""
         return self._worker.stored_types()
 
+    @property
+    def is_open(self) -> bool:
+        """True once its source was opened."""
+        return self._session is not None
+
+    def open_account(self) -> None:
+        """Open the source, which registers the dataset in the ledger; errors do not say where the source is."""
+        with self.session():
+            pass
+
     def source_has_changed(self) -> bool | None:
         """For owners: whether stored answers are of an earlier state of the source; None if that is not known."""
+        if self._session is None:  # (it is opened elsewhere, and nobody waits for that here)
+            return None
         with suppress(DitherError), self.session() as session:
             changed: bool | None = session.source_has_changed
             return changed

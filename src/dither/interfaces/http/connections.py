@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
+import re
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from dither.interfaces.http.problems import MEDIA_TYPE, Refused, problem, problem_text
+from dither.interfaces.http.response_headers import HEADERS
 
 HEADER_SECONDS = 10.0
 """A request's headers arrive within this time; so does a TLS handshake."""
@@ -33,8 +36,15 @@ ROUNDS = 3
 LARGEST_HEADERS = 64 * 1024
 
 
+_ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+"""The scheme and the host before the path, which a server has to accept (RFC 9112, 3.2.2)."""
+
+
 class StrictConnection(h11.Connection):
-    """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those."""
+    """HTTP/1.1 without a request that says twice where it ends: proxies disagree on those.
+
+    A target in absolute form becomes its path: ``GET http://host/healthz`` is ``GET /healthz``.
+    """
 
     def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
         event = super().next_event()
@@ -42,6 +52,11 @@ class StrictConnection(h11.Connection):
             names = {name for name, _ in event.headers}
             if {b"content-length", b"transfer-encoding"} <= names:
                 raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding together")
+            host = _ABSOLUTE.match(event.target)
+            if host is not None:
+                path = event.target[host.end() :]
+                target = path if path.startswith(b"/") else b"/" + path
+                return dataclasses.replace(event, target=target)
         return event
 
 
@@ -49,6 +64,8 @@ class LimitedProtocol(H11Protocol):
     """One connection among ``most``."""
 
     most: ClassVar[int]
+    highest: ClassVar[int]
+    """Connections whose descriptor has this number or a higher one use the reserve: somebody else has to go."""
     waiting: ClassVar[OrderedDict[LimitedProtocol, None]]
 
     def __init__(
@@ -66,7 +83,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_made(cast(asyncio.Transport, transport))  # that of a socket, which is read and written
         self.waiting[self] = None
         self._timer("headers", HEADER_SECONDS)
-        if len(self.connections) > self.most:
+        if self._is_crowded:
             self._make_room(ROUNDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -104,7 +121,7 @@ class LimitedProtocol(H11Protocol):
         headers = [
             ("Content-Type", MEDIA_TYPE),
             ("Content-Length", str(len(body))),
-            ("X-Content-Type-Options", "nosniff"),
+            *HEADERS.items(),
             ("Connection", "close"),
         ]
         with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun already
@@ -116,10 +133,16 @@ class LimitedProtocol(H11Protocol):
         """After some rounds of the loop: what has arrived already, at connections accepted just now, is read first."""
         if rounds:
             self.loop.call_soon(self._make_room, rounds - 1)
-        elif len(self.connections) > self.most and self.waiting:
+        elif self._is_crowded and self.waiting:
             oldest, _ = self.waiting.popitem(last=False)
             self.connections.discard(oldest)
             oldest.transport.abort()
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether there are too many connections, or too few descriptors: the kernel gives the lowest that is free."""
+        number = self.transport.get_extra_info("socket").fileno()
+        return len(self.connections) > self.most or number >= self.highest
 
     @property
     def _is_waiting(self) -> bool:
@@ -139,9 +162,14 @@ class LimitedProtocol(H11Protocol):
         self.transport.abort()
 
 
-def limited(most: int) -> type[LimitedProtocol]:
-    """The protocol of a server with so many connections at most."""
-    return type("Limited", (LimitedProtocol,), {"most": most, "waiting": OrderedDict()})
+RESERVE = 32
+"""Descriptors that connections which wait do not use: with them health is answered and the ledger written."""
+
+
+def limited(most: int, descriptors: int = 1 << 20) -> type[LimitedProtocol]:
+    """The protocol of a server with so many connections at most, in a process with so many descriptors."""
+    facts = {"most": most, "highest": max(RESERVE, descriptors - RESERVE), "waiting": OrderedDict()}
+    return type("Limited", (LimitedProtocol,), facts)
 
 
 class LimitedServer(uvicorn.Server):

@@ -34,6 +34,7 @@ from dither.noise.entropy import watched
 from dither.session.graph_quotes import graph_plan
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
+from dither.sources.descriptors import check_descriptors
 from dither.sources.engines.factory import engine_for, engine_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.schema import Schema
@@ -63,6 +64,7 @@ class Sources:
         return source.fingerprint()
 
     def _opened(self) -> Source:
+        check_descriptors()  # an engine without them would say that the source can't be read
         if isinstance(self.schema, GraphSchema):
             load_compiler()  # every question of a graph needs it
             return GraphSource(self.schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,13 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.borders import Model, fields_of, given_fields, read
-from dither.errors import DitherError, InvalidArgument, SourceFailed, UnknownDataset
+from dither.errors import DitherError, InvalidArgument, NotIsolated, SourceFailed, UnknownDataset
 from dither.interfaces import answers
 from dither.interfaces.http import models, planning, questions, shared_jobs
 from dither.interfaces.http import service as answering
-from dither.interfaces.http.bodies import json_object, json_response
+from dither.interfaces.http.bodies import Encoded, encoded, encoded_response, json_object, json_response
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
+from dither.interfaces.http.openings import not_opened_yet
 from dither.interfaces.http.problems import Refused, forbidden, not_found, problem, problem_response
 from dither.interfaces.http.questions import Question
 from dither.interfaces.http.request_limits import TokenLimits
@@ -139,30 +141,55 @@ async def list_datasets(request: Request) -> Response:
         for name in curator.catalog.names():
             if token.may_see(name):
                 try:
-                    payload.append(_short(curator, curator.catalog.dataset(name)))
+                    payload.append(_summary(curator, curator.catalog.dataset(name)))
                 except DitherError as error:
                     if token.is_owner:
                         payload.append({"name": name, "problem": problem(error).model_dump()})
         return payload
 
-    return json_response({"datasets": await curator.threads.run(listed)})
+    return await _written(curator, {"datasets": await curator.threads.run(listed)})
 
 
-def _short(curator: Curator, dataset: Dataset) -> dict[str, Payload]:
+async def _written(
+    curator: Curator, payload: Payload, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """A response of JSON that may be large: written by a thread."""
+    return encoded_response(await curator.threads.run_writing(encoded, payload), status, headers)
+
+
+def _summary(curator: Curator, dataset: Dataset) -> dict[str, Payload]:
+    """A dataset in a list; one that the ledger does not know is opened in the background."""
+    if curator.openings.is_registered(dataset.name):
+        return _short(curator, dataset)
+    failure = curator.openings.failure(dataset)
+    if failure is not None:
+        raise failure
+    return _declared(dataset) | {"opened": False, "answer_seconds": curator.seconds_of(dataset.name), "budget": None}
+
+
+async def _registered(curator: Curator, dataset: Dataset) -> None:
+    """Wait, for some seconds, until a dataset whose schema file was laid by hand is opened, which registers it."""
+    if await curator.threads.run(curator.openings.is_registered, dataset.name):
+        return
+    if not await curator.openings.wait(dataset):
+        raise not_opened_yet(dataset.name)
+
+
+def _declared(dataset: Dataset) -> dict[str, Payload]:
+    """What the schema of a dataset says, in short."""
     schema = dataset.schema
     payload: dict[str, Payload] = {"name": dataset.name, "kind": "graph" if dataset.is_graph else "table"}
     if isinstance(schema, GraphSchema):
-        payload |= {"vertices": schema.vertices, "weighted": schema.weight is not None}
-    else:
-        payload |= {"rows": schema.rows}
-    try:
-        registered = curator.ledger.dataset(dataset.name)
-    except UnknownDataset:
-        with dataset.session():  # a schema file that somebody laid there: opening it opens its account
-            registered = curator.ledger.dataset(dataset.name)
+        return payload | {"vertices": schema.vertices, "weighted": schema.weight is not None}
+    return payload | {"rows": schema.rows}
+
+
+def _short(curator: Curator, dataset: Dataset) -> dict[str, Payload]:
+    registered = curator.ledger.dataset(dataset.name)
     budget = answering.budget_of(curator, dataset.name)
-    return payload | {
+    return _declared(dataset) | {
         "retired": registered.retired,
+        "opened": True,
         "answer_seconds": curator.seconds_of(dataset.name),
         "budget": budget,
     }
@@ -218,7 +245,7 @@ async def register(request: Request) -> Response:
             described["warnings"] = [*dataset.warnings, retired]
         return described
 
-    built = await curator.threads.run_long(registered)
+    built = await curator.threads.run_long(body.name, registered)
     log("registered", dataset=body.name, by=token_of(request).name)
     return json_response(built, 201, {"Location": f"/v1/datasets/{body.name}"})
 
@@ -232,8 +259,13 @@ async def show_dataset(request: Request) -> Response:
 async def _shown(request: Request, dataset: Dataset) -> dict[str, Payload]:
     """For an owner the source is looked at too, which may take long: others must not wait for that."""
     curator, token = curator_of(request), token_of(request)
-    run = curator.threads.run_long if token.is_owner else curator.threads.run
-    return await run(_full, curator, dataset, token)
+    await _registered(curator, dataset)
+    if not token.is_owner:
+        return await curator.threads.run(_full, curator, dataset, token)
+    if not dataset.is_open:
+        with contextlib.suppress(DitherError):  # what is registered is shown all the same
+            await curator.openings.wait(dataset)
+    return await curator.threads.run_long(dataset.name, _full, curator, dataset, token)
 
 
 @endpoint("PATCH", "/v1/datasets/{name}", OWNER, body=models.Change, answers={200: answers.DatasetAnswer})
@@ -257,7 +289,7 @@ async def change_dataset(request: Request) -> Response:
 async def retire(request: Request) -> Response:
     """No more questions about these data, for good."""
     dataset, curator = await _dataset(request), curator_of(request)
-    await curator.threads.run(_short, curator, dataset)
+    await _registered(curator, dataset)
     await curator.threads.run(curator.ledger.retire, dataset.name)
     log("retired", dataset=dataset.name, by=token_of(request).name)
     return json_response(await _shown(request, dataset))
@@ -268,7 +300,7 @@ async def list_sources(request: Request) -> Response:
     """The files that a schema may name as its source: their names alone."""
     _all_datasets(token_of(request))
     curator = curator_of(request)
-    files, complete = await curator.threads.run_long(curator.catalog.files)
+    files, complete = await curator.threads.run_long("/files", curator.catalog.files)
     return json_response({"files": files, "complete": complete})
 
 
@@ -277,7 +309,7 @@ async def list_columns(request: Request) -> Response:
     """The columns of a source with their stored types, for a form that declares them; no record is read."""
     _all_datasets(token_of(request))
     curator, body = curator_of(request), await _body(request, models.SourceBody)
-    stored = await curator.threads.run_long(curator.catalog.stored_types, given_fields(body))
+    stored = await curator.threads.run_long(f"/columns/{body.source}", curator.catalog.stored_types, given_fields(body))
     payload: list[Payload] = [
         {"name": name, "stored": found, "types": [key for key, declared in TYPES.items() if found in declared.sources]}
         for name, found in stored.items()
@@ -341,25 +373,27 @@ async def ask(request: Request) -> Response:
     if not job.is_announced:
         job.is_announced = True
         curator.background(_announced(curator, job))
-    if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
-        # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
-        await curator.threads.run_reserved(curator.store.still_valid, token_of(request))
-        if job.problem is not None:
-            return problem_response(Refused.by(job.problem))
-        if job.answer is None:
-            raise RuntimeError("a job ends with an answer or with a problem")
-        return json_response(await curator.threads.run(answering.with_budget, curator, job.answer))
-    await _kept(curator, job)
-    payload = await _with_budget(curator, job.visible(owner=token_of(request).is_owner))
-    return json_response(payload, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
+    with job.read():
+        if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
+            # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
+            await curator.threads.run_reserved(curator.store.still_valid, token_of(request))
+            if job.problem is not None:
+                return problem_response(Refused.by(job.problem))
+            if job.answer is None:
+                raise RuntimeError("a job ends with an answer or with a problem")
+            content = await curator.threads.run(answering.with_budget, curator, dataset.name, job.answer)
+            return encoded_response(content)
+        await _kept(curator, job)
+        payload = await _with_budget(curator, dataset.name, job.visible(owner=token_of(request).is_owner))
+    return await _written(curator, payload, 202, {"Location": f"/v1/jobs/{job.id}", "Retry-After": "1"})
 
 
-async def _with_budget(curator: Curator, payload: JsonObject) -> JsonObject:
+async def _with_budget(curator: Curator, dataset: str, payload: JsonObject) -> JsonObject:
     """The public state of a job, with the present budget where it has an answer."""
     answer = payload.get("answer")
-    if not isinstance(answer, dict):
+    if not isinstance(answer, Encoded):
         return payload
-    return payload | {"answer": await curator.threads.run(answering.with_budget, curator, answer)}
+    return payload | {"answer": await curator.threads.run(answering.with_budget, curator, dataset, answer)}
 
 
 async def _kept(curator: Curator, job: Job) -> None:
@@ -383,14 +417,15 @@ async def _announced(curator: Curator, job: Job) -> None:
     """Count and log an outcome when its slot ends: the real moment is not a public fact."""
     await job.wait(float("inf"))
     facts = {"dataset": job.dataset, "analyst": job.analyst, "request_id": job.request_id}
-    if job.answer is None:
+    if job.problem is not None:
         if job.failure is not None and not isinstance(job.failure, DitherError):
             curator.metrics.count("dither_failures_total")
             log_failure(job.failure, **facts)
-        log("refusal", **facts, code=None if job.problem is None else job.problem.code)
+        detail = {"detail": str(job.failure)} if isinstance(job.failure, NotIsolated) else {}
+        log("refusal", **facts, **detail, code=job.problem.code)
         return
     curator.metrics.count("dither_releases_total")
-    log("release", **facts, epsilon=job.answer["epsilon"], delta=job.answer["delta"])
+    log("release", **facts, epsilon=job.loss[0], delta=job.loss[1])
 
 
 @endpoint("GET", "/v1/datasets/{name}/releases", SOMEBODY, parameters=models.Page, answers={200: answers.History})
@@ -399,16 +434,17 @@ async def history(request: Request) -> Response:
     dataset, curator, token = await _dataset(request), curator_of(request), token_of(request)
     page = _parameters(request, models.Page)
     analyst = None if token.is_owner else token.name
-    await curator.threads.run(_short, curator, dataset)
-    payload = await curator.threads.run(answering.history_of, curator, dataset.name, analyst, page.after, page.limit)
-    return json_response({"releases": payload})
+    await _registered(curator, dataset)
+    return encoded_response(
+        await curator.threads.run_writing(answering.history_of, curator, dataset.name, analyst, page.after, page.limit)
+    )
 
 
 @endpoint("GET", "/v1/datasets/{name}/budget", SOMEBODY, answers={200: answers.AccountAnswer})
 async def budget(request: Request) -> Response:
     """What may be spent, what was spent, what is left."""
     dataset, curator = await _dataset(request), curator_of(request)
-    await curator.threads.run(_short, curator, dataset)
+    await _registered(curator, dataset)
     return json_response(await curator.threads.run(answering.budget_of, curator, dataset.name, token_of(request)))
 
 
@@ -422,11 +458,18 @@ async def ledger_entries(request: Request) -> Response:
             raise forbidden("this token is for some datasets only: name one of them as ?dataset=")
     elif not token.may_see(page.dataset):
         raise UnknownDataset(page.dataset)
-    entries, (number, head) = await curator.threads.run(curator.ledger.page, page.after, page.limit, page.dataset)
-    return json_response(
+    return encoded_response(await curator.threads.run_writing(_ledger_page, curator, page))
+
+
+def _ledger_page(curator: Curator, page: models.LedgerPart) -> Encoded:
+    most = answering.MOST_PAGE_BYTES
+    entries, (number, head) = curator.ledger.page(page.after, page.limit, page.dataset, most_bytes=most)
+    last = entries[-1].number if entries else page.after
+    return encoded(
         {
             # The text is what the hash is made of: numbers in it are spelled as they were.
             "entries": [{**entry.to_dict(), "text": canonical(entry.body)} for entry in entries],
+            "more": 0 < len(entries) < page.limit and last < number,
             "head": {"number": number, "hash": head},
         }
     )
@@ -438,7 +481,7 @@ async def verify_ledger(request: Request) -> Response:
     curator = curator_of(request)
     _all_datasets(token_of(request))
     known = _parameters(request, models.Known).known
-    return json_response((await curator.threads.run_long(curator.verified, known)).to_dict())
+    return json_response((await curator.threads.run_long("/ledger", curator.verified, known)).to_dict())
 
 
 def _all_datasets(token: Token) -> None:
@@ -451,13 +494,14 @@ def _all_datasets(token: Token) -> None:
 async def job(request: Request) -> Response:
     """A question in the background, as its schedule shows it."""
     token, curator, job_id = token_of(request), curator_of(request), request.path_params["id"]
-    result: Job | KeptJob | None = curator.jobs.find(job_id)
-    if result is None:
+    here = curator.jobs.find(job_id)
+    result: Job | KeptJob | None = here
+    if here is None or here.is_forgotten:
         result = await curator.threads.run(curator.store.find_job, job_id)
     if result is None or not token.may_see(result.dataset) or not (token.is_owner or result.analyst == token.name):
         raise not_found("there is no such job; ask again with the same request_id, which pays nothing more")
     payload = result.visible(owner=token.is_owner) if isinstance(result, Job) else shared_jobs.job_payload(result)
-    return json_response(await _with_budget(curator, payload))
+    return await _written(curator, await _with_budget(curator, result.dataset, payload))
 
 
 # --- tokens ------------------------------------------------------------------------------------------------
@@ -490,13 +534,15 @@ async def create_token(request: Request) -> Response:
     limits = TokenLimits(cap, delta_cap, queries, datasets, life)
     limits.check_within(token_of(request), budgets)
 
+    for item in budgets:
+        await _registered(curator, await curator.threads.run(curator.catalog.dataset, item))
+
     def created() -> tuple[str, Token]:
         known = curator.catalog.names()
         for item in (*(datasets or ()), *budgets):
             if item not in known:
                 raise UnknownDataset(item)
         for item, amount in budgets.items():
-            _short(curator, curator.catalog.dataset(item))
             curator.ledger.allow(item, name, amount)
         caps = {"epsilon_cap": cap, "delta_cap": delta_cap}
         rules: dict[str, Json] = {key: None if item is None else float(item) for key, item in caps.items()}

@@ -16,6 +16,7 @@ from pathlib import Path
 from dither.errors import DitherError, LedgerUnavailable
 from dither.interfaces.http.store import Store
 from dither.ledger import Ledger
+from dither.sources.descriptors import is_short
 
 EVERY, OLDEST = 2.0, 10.0
 """Seconds: after the first a new look is begun, after the second the last result is no longer used."""
@@ -77,7 +78,11 @@ def _write_probe(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-    except OSError:
+    except OSError as error:
+        if is_short(error):
+            raise LedgerUnavailable(
+                "no file descriptor is left (ulimit -n, LimitNOFILE of a service): no question can be charged"
+            ) from None
         raise LedgerUnavailable(
             "nothing can be written beside the ledger (is the disk full, or read-only?): no question can be charged"
         ) from None

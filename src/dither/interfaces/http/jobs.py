@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import functools
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from dither.interfaces.answers import Problem
+from dither.interfaces.http.bodies import Encoded, encoded
+from dither.interfaces.http.lanes import Lanes
 from dither.interfaces.http.problems import Refused, problem
 from dither.interfaces.http.schedule import slot_end
 from dither.kernels.progress import reporting
-from dither.plain import JsonObject
+from dither.plain import Json, JsonObject
 
 MOST_KEPT = 2_000
+MOST_BYTES = 64 << 20
+"""Of the answers that are kept after their slots ended; the ledger has all of them."""
 MOST_PROGRAMS, MOST_PROGRAMS_EACH = 16, 2
 """Programs under way in all, and of one analyst: each may hold the cores for long."""
 SHARE_EACH = 4
@@ -37,7 +43,11 @@ class Job:
         self.analyst, self.dataset, self.request_id = analyst, dataset, request_id
         self.seconds, self.started = seconds, started
         self.stage, self.share = "queued", None
-        self.answer: JsonObject | None = None
+        self.answer: Encoded | None = None
+        self.loss: tuple[Json, Json] = (None, None)
+        """Epsilon and delta of the answer."""
+        self.readers = 0
+        """Requests that wait for the answer or send it; it is kept for them."""
         self.problem: Problem | None = None
         self.failure: BaseException | None = None
         """An unexpected error; it is counted and logged when the slot ends, as every outcome is."""
@@ -57,7 +67,9 @@ class Job:
         self.stage = "running"
         try:
             with reporting(self._reported):
-                self.answer = work()
+                answer = work()
+                self.loss = answer.get("epsilon"), answer.get("delta")
+                self.answer = encoded(answer)
         except Exception as error:  # noqa: BLE001  (whatever happens, whoever asked is told in public terms)
             self.problem, self.failure = problem(error), error
         with self._lock:
@@ -89,6 +101,22 @@ class Job:
     def is_visible(self) -> bool:
         """True from the end of the slot in which the work was finished."""
         return self.finished is not None and time.monotonic() - self.started >= self.visible_after
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[None]:
+        """Keep the answer meanwhile."""
+        with self._lock:
+            self.readers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.readers -= 1
+
+    @property
+    def is_forgotten(self) -> bool:
+        """True once the outcome is no longer in memory: the server's database may have it, and the ledger has."""
+        return self.finished is not None and self.answer is None and self.problem is None
 
     async def wait(self, longest: float) -> bool:
         """Sleep until the outcome may be seen, or for the longest time (since the start); true if it may be seen."""
@@ -139,11 +167,12 @@ def settled(payload: JsonObject, outcome: JsonObject) -> JsonObject:
 class Jobs:
     """The worker threads of a process, and the questions they work on.
 
+    One dataset has half of the threads at most, and each dataset has one: a source that does not answer stops no other.
     Programs have a thread of their own: their sandboxes need all cores, and other queries do not wait for them.
     """
 
     def __init__(self, workers: int, most_waiting: int) -> None:
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="answer")
+        self._answers = Lanes(workers, each=max(1, workers // 2), name="answer")
         self._programs = ThreadPoolExecutor(1, thread_name_prefix="program")
         self._most_waiting = most_waiting
         self._lock = threading.Lock()
@@ -162,8 +191,10 @@ class Jobs:
             self._jobs[job.id] = job
             self._requests.setdefault(job.request, []).append(job)
             self._forget()
-        pool = self._programs if program else self._pool
-        pool.submit(contextvars.copy_context().run, job.run, work)
+        if program:
+            self._programs.submit(contextvars.copy_context().run, job.run, work)
+        else:
+            self._answers.submit(functools.partial(job.run, work), share=job.dataset)
         return job
 
     def _admit(self, job: Job) -> None:
@@ -187,7 +218,14 @@ class Jobs:
         return sum(not job.is_visible for job in self._jobs.values())
 
     def _forget(self) -> None:
-        """Keep the newest jobs, and all that are under way."""
+        """Keep the newest jobs, the newest answers, and all that are under way."""
+        past = [job for job in self._jobs.values() if job.is_visible and not job.readers]
+        kept = sum(len(job.answer or b"") for job in past)
+        for job in past:
+            if kept <= MOST_BYTES:
+                break
+            kept -= len(job.answer or b"")
+            job.answer = None
         surplus = len(self._jobs) - MOST_KEPT
         if surplus <= 0:
             return
@@ -218,14 +256,14 @@ class Jobs:
 
         Programs that wait for their turn are given up: nothing was charged for them.
         """
-        self._pool.shutdown(wait=False)
         self._programs.shutdown(wait=False, cancel_futures=True)
         end = time.monotonic() + longest
         while any(item.stage == "running" or (item.stage == "queued" and not item.is_program) for item in self._open()):
             if time.monotonic() > end:
-                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._answers.close(wait=False)
                 return False
             time.sleep(0.02)
+        self._answers.close(wait=True)
         return True
 
     def _open(self) -> list[Job]:

@@ -222,7 +222,7 @@ class NewToken(Model):
 
 
 def _of_digits(given: str) -> str | int:
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= 15 else given
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= 18 else given
 
 
 class Page(Model):

@@ -8,14 +8,26 @@ from typing import Self
 
 from starlette.responses import Response
 
-from dither.errors import AFTER_DRAW, DitherError, came_after_draw
+from dither.errors import AFTER_DRAW, DitherError, NotIsolated, TooFewDescriptors, came_after_draw
 from dither.interfaces.answers import Problem
+from dither.sources.descriptors import is_short
 
 MEDIA_TYPE = "application/problem+json"
+_NOT_ISOLATED = (
+    "programs are not run on this server, because isolation does not hold (its log says what is missing); nothing was "
+    "read, nothing was charged"
+)
+"""The error itself quotes bubblewrap, and with it paths of the machine."""
 
 
 _HIDDEN: dict[str, str] = {}
 """Folders of this process's servers, and what messages call them."""
+
+
+_NO_DESCRIPTORS = (
+    "no file descriptor is left (ulimit -n, LimitNOFILE of a service); if the question had been charged, the charge "
+    "stays: ask again with the same request_id, which pays nothing more"
+)
 
 
 def hide_folder(folder: Path, replacement: str) -> None:
@@ -43,6 +55,10 @@ class Refused(DitherError):
 def problem(error: BaseException) -> Problem:
     """The body for an error; the text of an unexpected one is left out."""
     drawn = f"; {AFTER_DRAW}" if came_after_draw(error) and AFTER_DRAW not in str(error) else ""
+    if isinstance(error, NotIsolated):
+        return _body(error.status, error.code, f"{_NOT_ISOLATED}{drawn}")
+    if is_short(error):
+        return _body(503, TooFewDescriptors.code, _NO_DESCRIPTORS)
     if isinstance(error, DitherError):
         return _body(error.status, error.code, f"{error}{drawn}")
     asked_again = drawn or ": ask again with the same request_id, which pays nothing more"

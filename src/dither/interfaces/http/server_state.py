@@ -7,6 +7,7 @@ import os
 import secrets
 import stat
 import threading
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,13 @@ from dither.interfaces.http.catalog import Catalog
 from dither.interfaces.http.fork_server import ForkServer
 from dither.interfaces.http.health import Health
 from dither.interfaces.http.jobs import SHARE_EACH, Jobs
+from dither.interfaces.http.openings import Openings
 from dither.interfaces.http.planners import Planners
 from dither.interfaces.http.problems import hide_folder
 from dither.interfaces.http.request_limits import RateLimit
 from dither.interfaces.http.schedule import DEFAULT_SECONDS
 from dither.interfaces.http.store import Store
-from dither.interfaces.http.telemetry import Metrics, log
+from dither.interfaces.http.telemetry import Metrics, RefusedRequests, log
 from dither.interfaces.http.threads import Threads
 from dither.interfaces.http.workers import Workers
 from dither.ledger import Ledger, open_ledger
@@ -30,8 +32,10 @@ from dither.ledger.entries import Report
 from dither.session.derived import StoredHistograms
 
 _ADDRESSES = ("postgresql://", "postgres://")
-DRAIN = 90.0
-"""Seconds that questions under way have to end when the server does."""
+DRAIN = 10.0
+"""Seconds that questions under way have to end when the server does, from the signal on."""
+LETTING_GO = 2.0
+"""Seconds beyond that, in which connections and processes are closed."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Curator:
     ) -> None:
         home = home.absolute()
         self.home, self.settings = home, settings or ServerSettings()
+        self.ends_process = False
+        """Whether the process ends with this, so that nothing needs to be waited for."""
         self.process = secrets.token_hex(8)
         prepare_home(home)
         shared = isinstance(ledger, str) and ledger.startswith(_ADDRESSES)
@@ -93,10 +99,15 @@ class Curator:
         self.strangers = RateLimit(self.settings.rate, self.settings.burst)
         self.visitors = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
         """The page: a dozen files at once, and many people may share an address."""
+        self.probes = RateLimit(5 * self.settings.rate, 5 * self.settings.burst)
+        """Health: apart from all others, so that nobody else uses up a probe's share."""
+        self.refused = RefusedRequests()
         self.metrics = Metrics()
         self.is_beating, self.is_idle = False, True
+        self._end: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.threads = Threads()
+        self.openings = Openings(self.ledger, self.threads)
         self._forks, self._lock = forks, threading.Lock()
         self._histograms: dict[str, StoredHistograms] = {}
         self.planners = Planners(
@@ -153,13 +164,29 @@ class Curator:
         """The public length of a dataset's first slot."""
         return self.store.answer_seconds(dataset, self.settings.answer_seconds)
 
+    def stop(self) -> None:
+        """Plan nothing more; what is under way has from now on until ``DRAIN`` to end."""
+        self._end = time.monotonic() + DRAIN
+        self.planners.stop()
+
     def close(self) -> None:
         """Finish what is under way, up to a limit, and let go of everything."""
-        self.planners.close()
-        self.is_idle = self.jobs.close(DRAIN)
+        self.refused.flush()
+        if self._end is None:
+            self.stop()
+        self.is_idle = self.jobs.close(max(0.0, (self._end or 0.0) - time.monotonic()))
         if not self.is_idle:
             log("ended with questions under way", count=self.jobs.under_way)
             return
+        letting_go = threading.Thread(target=self._let_go, name="closing", daemon=True)
+        letting_go.start()
+        letting_go.join(LETTING_GO if self.ends_process else None)
+        self.is_idle = not letting_go.is_alive()
+        if not self.is_idle:
+            log("ended with work under way")
+
+    def _let_go(self) -> None:
+        self.planners.close()
         self.threads.close()
         self.health.close()
         if self._forks is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dither.errors import LedgerUnavailable
+from dither.interfaces.http.bodies import Encoded, encoded
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.planning import PlannedQuestion, Quoted
@@ -26,6 +27,9 @@ from dither.session.account import spent_loss, total_loss
 from dither.session.derived import StoredHistograms
 from dither.session.statements import named
 from dither.session.stored_quotes import answered_charge
+
+MOST_PAGE_BYTES = 4 << 20
+"""Of the stored text of a page; a page has one entry at least, whatever its size."""
 
 
 def pair(loss: Loss | Budget) -> dict[str, float]:
@@ -114,15 +118,16 @@ def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]
     }
 
 
-def with_budget(curator: Curator, answer: JsonObject) -> JsonObject:
+def with_budget(curator: Curator, dataset: str, answer: Encoded) -> Encoded:
     """An answer with the budget of the moment it leaves; that of the moment it was ready would reveal when that was.
 
     It is paid for and stored, whatever else can't be read.
     """
     try:
-        return answer | {"budget": budget_of(curator, str(answer["dataset"]))}
+        budget = encoded(budget_of(curator, dataset))
     except LedgerUnavailable:
-        return answer | {"budget": None}
+        budget = encoded(None)
+    return Encoded(answer.removesuffix(b"}") + b', "budget": ' + budget + b"}")
 
 
 def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> JsonObject:
@@ -150,15 +155,18 @@ def budget_of(curator: Curator, dataset: str, token: Token | None = None) -> Jso
     return payload
 
 
-def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> list[JsonObject]:
-    """Charges with their answers, oldest first; of one analyst unless None is named.
+def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, limit: int) -> Encoded:
+    """A page of charges with their answers, oldest first; of one analyst unless None is named.
 
     Analysts get how many of their own came before, and the minute.  Numbers of the ledger count answers too, and
     the exact time of a charge reveals when a worker was free for it: both show how long other work really took.
     """
     payload: list[JsonObject] = []
     paging = {"after": after} if analyst is None else {"skip": after}
-    for number, (entry, answered) in enumerate(curator.ledger.charges(dataset, analyst, limit=limit, **paging), 1):
+    within, more = curator.ledger.charges_within(dataset, analyst, limit=limit, most_bytes=MOST_PAGE_BYTES, **paging)
+    for number, (entry, answered) in enumerate(
+        curator.ledger.charges(dataset, analyst, limit=min(limit, within), **paging), 1
+    ):
         loss = loss_of_entry(entry.body)
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
@@ -182,7 +190,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
                 "releases": releases,
             }
         )
-    return payload
+    return encoded({"releases": payload, "more": more})
 
 
 def _placed(place: Callable[[int], int], question: JsonObject) -> JsonObject:

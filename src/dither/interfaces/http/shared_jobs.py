@@ -6,17 +6,21 @@ A process answers for its own jobs from memory.  The database is for other proce
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from datetime import UTC, datetime, timedelta
 
 from dither.errors import DitherError
+from dither.interfaces.http.bodies import Encoded, encoded
 from dither.interfaces.http.jobs import Job, running, settled
 from dither.interfaces.http.problems import Refused, problem
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import KeptJob
 from dither.interfaces.http.telemetry import log
-from dither.plain import JsonObject, plain
+from dither.plain import JsonObject
 
+_ANSWER = '{"answer": '
+"""How the outcome of a job with an answer begins: the answer itself is not read again, which may be large."""
 BEAT = 10.0
 """Seconds between two notes of a process that it still works on its jobs."""
 LOST_AFTER = timedelta(seconds=60)
@@ -40,11 +44,9 @@ def keep(curator: Curator, job: Job) -> bool:
 
 def _note_end(curator: Curator, job: Job) -> None:
     left = timedelta(seconds=job.started + job.visible_after - time.monotonic())
-    outcome: JsonObject = (
-        {"answer": plain(job.answer)} if job.problem is None else {"problem": job.problem.model_dump()}
-    )
+    outcome = encoded({"answer": job.answer} if job.problem is None else {"problem": job.problem.model_dump()})
     try:
-        curator.store.end_job(job.id, datetime.now(UTC) + left, outcome)
+        curator.store.end_job(job.id, datetime.now(UTC) + left, outcome.decode())
     except DitherError as error:
         log("job not kept", dataset=job.dataset, request_id=job.request_id, code=error.code)
 
@@ -68,7 +70,11 @@ def job_payload(kept: KeptJob) -> JsonObject:
     if kept.outcome is not None and kept.visible_from is not None:
         if now < kept.visible_from:
             return facts
-        return settled(facts, kept.outcome)
+        if kept.outcome.startswith(_ANSWER):
+            answer = Encoded(kept.outcome.removeprefix(_ANSWER).removesuffix("}").encode())
+            return settled(facts, {"answer": answer})
+        problem_found: JsonObject = json.loads(kept.outcome)
+        return settled(facts, problem_found)
     if now - kept.seen > LOST_AFTER:
         lost = Refused(
             503,

@@ -120,7 +120,8 @@ class KeptJob:
     seen: datetime
     """When its process was last known to work on it."""
     visible_from: datetime | None
-    outcome: JsonObject | None
+    outcome: str | None
+    """JSON: ``{"answer": ...}`` or ``{"problem": ...}``."""
 
 
 class Store:
@@ -244,13 +245,13 @@ class Store:
                 job.seen.isoformat(),
             )
 
-    def end_job(self, job_id: str, visible_from: datetime, outcome: JsonObject) -> None:
+    def end_job(self, job_id: str, visible_from: datetime, outcome: str) -> None:
         """Record how a job ended, and from when on that is public."""
         with self._work() as work:
             work.run(
                 "UPDATE dither_server_jobs SET shown = ?, outcome = ? WHERE id = ?",
                 visible_from.isoformat(),
-                json.dumps(outcome),
+                outcome,
                 job_id,
             )
 
@@ -288,7 +289,7 @@ class Store:
             datetime.fromisoformat(started),
             datetime.fromisoformat(seen),
             None if visible_from is None else datetime.fromisoformat(visible_from),
-            None if outcome is None else json.loads(outcome),
+            outcome,
         )
 
     def check_writable(self) -> None:

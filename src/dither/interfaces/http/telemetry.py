@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -84,6 +85,41 @@ def log_to_stderr() -> None:
 def log(event: str, **facts: Json) -> None:
     """One line about something that happened."""
     LOG.info(event, extra={"facts": facts})
+
+
+class RefusedRequests:
+    """Requests that were refused before anything was done for them, logged as counts.
+
+    The first of a minute is logged at once; the others are one line when the minute ends.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, int, str], int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, method: str, route: str, status: int, code: str) -> None:
+        """Count a refused request; called in the event loop."""
+        key = (method, route, status, code)
+        if key not in self._counts:
+            _log_refused(key, 1)
+        self._counts[key] = self._counts.get(key, -1) + 1
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_MINUTE, self.flush)
+
+    def flush(self) -> None:
+        """Log the counts that are not logged yet."""
+        counts, self._counts = self._counts, {}
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for key, count in counts.items():
+            if count:
+                _log_refused(key, count)
+
+
+def _log_refused(key: tuple[str, str, int, str], count: int) -> None:
+    method, route, status, code = key
+    log("requests refused", method=method, route=route, status=status, code=code, count=count)
 
 
 class WorkFailed(Exception):

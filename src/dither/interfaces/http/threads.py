@@ -6,8 +6,10 @@ import asyncio
 import contextvars
 import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
+
+from dither.interfaces.http.lanes import Lanes
 
 Value = TypeVar("Value")
 Values = ParamSpec("Values")
@@ -20,7 +22,8 @@ class Threads:
         self._short = ThreadPoolExecutor(8, thread_name_prefix="public")
         # Whatever else goes on: tokens are looked up and health is answered.
         self._reserved = ThreadPoolExecutor(2, thread_name_prefix="reserved")
-        self._long = ThreadPoolExecutor(2, thread_name_prefix="long")
+        self._writing = ThreadPoolExecutor(2, thread_name_prefix="writing")
+        self._long = Lanes(2, each=1, name="long")
 
     async def run(self, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs) -> Value:
         """Do short public work, so that nobody else waits for it."""
@@ -30,14 +33,28 @@ class Threads:
         """Look up a token: never behind anything else."""
         return await _in_thread(self._reserved, functools.partial(work, *values, **named))
 
-    async def run_long(self, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs) -> Value:
-        """What owners ask for and may take minutes: a source that is looked at, a ledger that is verified."""
-        return await _in_thread(self._long, functools.partial(work, *values, **named))
+    async def run_writing(self, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs) -> Value:
+        """Write JSON, which may be large."""
+        return await _in_thread(self._writing, functools.partial(work, *values, **named))
+
+    async def run_long(
+        self, share: str, work: Callable[Values, Value], *values: Values.args, **named: Values.kwargs
+    ) -> Value:
+        """What may take minutes: a source that is looked at, a ledger that is verified.
+
+        share: the dataset, or what else is looked at; one that does not answer stops no other.
+        """
+        return await asyncio.wrap_future(self._long.submit(functools.partial(work, *values, **named), share=share))
+
+    def submit_long(self, work: Callable[[], Value], share: str) -> Future[Value]:
+        """The same without waiting."""
+        return self._long.submit(work, share=share)
 
     def close(self) -> None:
         """Finish what is under way."""
-        for pool in (self._short, self._reserved, self._long):
+        for pool in (self._short, self._reserved, self._writing):
             pool.shutdown(wait=True)
+        self._long.close(wait=True)
 
 
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[[], Value]) -> Value:

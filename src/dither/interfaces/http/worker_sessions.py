@@ -29,17 +29,17 @@ class _InWorker(Source):
     @contextlib.contextmanager
     def prepared(self, plans: Sequence[SessionPlan]) -> Iterator[Callable[[], Answers]]:
         """Prepared, and after the charge read, in the worker."""
+        check_descriptors()  # of this process; the worker looks at its own
         with self._worker.prepared(list(plans), sum(seconds_of(item) for item in programs_of(list(plans)))) as read:
-            check_descriptors()  # of this process; the worker has looked at its own
             yield read
 
     def close(self) -> None:
         """Nothing is open here."""
 
 
-def _opened_in(worker: DatasetWorker) -> str:
+def _opened_in(worker: DatasetWorker, *, reads_edges: bool = False) -> str:
     """Open the source of a worker; its fingerprint."""
-    fingerprint = worker.opened()["fingerprint"]
+    fingerprint = worker.opened(reads_edges=reads_edges)["fingerprint"]
     if fingerprint is None:
         raise RuntimeError("every source that a server opens has a fingerprint")
     return fingerprint
@@ -72,7 +72,7 @@ class GraphInWorker(_InWorker, GraphSource):
     """A graph.  Whoever plans reads the public edges; here nothing is planned."""
 
     def __init__(self, schema: GraphSchema, worker: DatasetWorker) -> None:
-        self._fingerprint = _opened_in(worker)
+        self._fingerprint = _opened_in(worker, reads_edges=schema.weight is not None)
         self.schema, self.edges, self._worker = schema, None, worker
 
     def fingerprint(self) -> str:

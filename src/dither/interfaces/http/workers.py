@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Unpack
 
-from dither.errors import AFTER_DRAW, DitherError
+from dither.errors import AFTER_DRAW, DitherError, TooFewDescriptors
 from dither.interfaces.http.channel import Answers, Channel, Message, raise_error
 from dither.interfaces.http.environment import source_environment
 from dither.interfaces.http.problems import Refused
@@ -29,6 +29,7 @@ from dither.interfaces.http.telemetry import WorkFailed, log
 from dither.kernels.progress import report
 from dither.noise.entropy import notice_draw
 from dither.session.plan import SessionPlan
+from dither.sources.descriptors import is_short
 
 COMMAND = [sys.executable, "-P", "-m", "dither.interfaces.http.dataset_worker"]
 MOST = 16
@@ -39,6 +40,8 @@ _STARTING = 60.0
 """Seconds that a process may take to start, beside what its work takes."""
 _ENDING = 5.0
 """Seconds that a process which was killed may take to be gone, before its questions go on without it."""
+OPENING = 60.0
+"""Seconds that opening a source may take, beside the start of its process."""
 _STATE = 5.0
 """Seconds that anybody waits to hear whether a source has changed."""
 UNCHARGED = "nothing was read, nothing was charged"
@@ -271,7 +274,11 @@ class Workers:
             return process
         try:
             return _Process()
-        except OSError:
+        except OSError as error:
+            if is_short(error):
+                raise TooFewDescriptors(
+                    f"no file descriptor is left to start a process for these data; {UNCHARGED}"
+                ) from None
             raise Refused(503, "worker-ended", f"no process can be started for these data now; {UNCHARGED}") from None
 
     def used(self, worker: DatasetWorker) -> None:
@@ -347,14 +354,18 @@ class DatasetWorker:
         self._workers.forget(self)
         self.rest()
 
-    def opened(self) -> Message:
-        """Open the source: what is public about it, or an error for owners."""
-        with self._asked(do="open") as (_, reply):
+    def opened(self, *, reads_edges: bool = False) -> Message:
+        """Open the source: what is public about it, or an error for owners.
+
+        reads_edges: public edges are read from it too, which may take as long as a question.
+        """
+        longest = self._workers.longest
+        with self._asked(longest if reads_edges else min(longest, OPENING), do="open") as (_, reply):
             return reply
 
     def stored_types(self) -> dict[str, str]:
         """The columns of the source and the types that they are stored in, or an error for owners."""
-        with self._asked(do="columns") as (_, reply):
+        with self._asked(min(self._workers.longest, OPENING), do="columns") as (_, reply):
             return reply["columns"]
 
     def state(self) -> str | None:
@@ -365,20 +376,20 @@ class DatasetWorker:
         return None
 
     @contextlib.contextmanager
-    def _asked(self, **message: Unpack[Message]) -> Iterator[tuple[_Conversation, Message]]:
+    def _asked(self, longest: float, **message: Unpack[Message]) -> Iterator[tuple[_Conversation, Message]]:
         """Begin a conversation that charges nothing yet; a process that ends meanwhile is replaced."""
         try:
             with contextlib.ExitStack() as stack:
                 for _ in range(_ATTEMPTS):
                     with contextlib.suppress(_Ended):
                         talk = stack.enter_context(self._talking())
-                        reply = talk.ask(self._workers.longest + _STARTING, **message)
+                        reply = talk.ask(longest + _STARTING, **message)
                         break
                 else:
                     raise _TooLong
                 yield talk, reply
         except _TooLong:
-            raise _refused("nothing could be prepared", self._workers.longest + _STARTING, UNCHARGED) from None
+            raise _refused("nothing could be prepared", longest + _STARTING, UNCHARGED) from None
         finally:
             if self._is_closed:
                 self.rest()
@@ -391,7 +402,7 @@ class DatasetWorker:
         """
         message: Message = {"do": "prepare", "plans": base64.b64encode(pickle.dumps(plans)).decode()}
         longest = self._workers.longest + seconds
-        with self._asked(**message) as (talk, _):
+        with self._asked(self._workers.longest, **message) as (talk, _):
             try:
                 yield lambda: self._read(talk, message, longest)
             finally:

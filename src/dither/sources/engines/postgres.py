@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -66,6 +69,28 @@ _SETTINGS = {
 """What each connection sets, for a database or a role may have set it otherwise."""
 
 
+LONGEST_SILENCE = 10
+"""Seconds that a server may take to accept a connection, or to reply to a query that reads no record."""
+
+
+@contextlib.contextmanager
+def answering_in_time(connection: psycopg.Connection) -> Iterator[None]:
+    """End a connection whose server does not reply in time: the query within then fails instead of waiting for ever."""
+
+    def end() -> None:
+        # (where it is closed already there is nothing to end)
+        with contextlib.suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(LONGEST_SILENCE, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Postgres(Engine):
     """One table or view of a PostgreSQL database."""
 
@@ -96,18 +121,20 @@ class Postgres(Engine):
         self._schema_name = schemas[0] if schemas else ""
         self._searched: list[str] = [] if beside is None else beside._searched
         self._connection: psycopg.Connection = self._connected() if beside is None else beside._connection
-        self._find()
-        self._stored_types = self._described()
+        with answering_in_time(self._connection):
+            self._find()
+            self._stored_types = self._described()
 
     def _connected(self) -> psycopg.Connection:
         reached = None
         with contextlib.suppress(self._psycopg.Error):
-            connection = self._psycopg.connect(self._address, autocommit=True)
+            connection = self._psycopg.connect(self._address, autocommit=True, connect_timeout=LONGEST_SILENCE)
             try:
-                # Where a table without a schema is looked for; named in full, for a path may name another function.
-                searched = connection.execute("SELECT pg_catalog.current_schemas(true)").fetchall()
-                self._searched = [str(name) for name in searched[0][0]]
-                connection.execute("; ".join(f"SET {name} = {value}" for name, value in _SETTINGS.items()))
+                with answering_in_time(connection):
+                    # Where a table without a schema is looked for; named in full, for a path may name another function.
+                    searched = connection.execute("SELECT pg_catalog.current_schemas(true)").fetchall()
+                    self._searched = [str(name) for name in searched[0][0]]
+                    connection.execute("; ".join(f"SET {name} = {value}" for name, value in _SETTINGS.items()))
             except self._psycopg.Error:
                 connection.close()
                 raise
@@ -313,7 +340,7 @@ class Postgres(Engine):
         # What the server says about itself: an address can be written in many ways.
         info = self._connection.info
         where = f"{(info.host or info.hostaddr).lower()}:{info.port}"
-        with contextlib.suppress(self._psycopg.Error):
+        with contextlib.suppress(self._psycopg.Error), answering_in_time(self._connection):
             result = self._connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
             where = where if result is None else f"system-{result[0]}"
         return f"postgresql://{where}/{info.dbname}#{self._schema_name}.{self._table_name}"
@@ -325,7 +352,7 @@ class Postgres(Engine):
             "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_all_tables s ON s.relid = c.oid "
             "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'm')"
         )
-        with contextlib.suppress(self._psycopg.Error):
+        with contextlib.suppress(self._psycopg.Error), answering_in_time(self._connection):
             result = self._connection.execute(query, (self._schema_name, self._table_name)).fetchone()
             return None if result is None else ":".join(map(str, result))
         return None
@@ -336,7 +363,7 @@ class Postgres(Engine):
             self._connection = self._beside._connection
             return
         alive = False
-        with contextlib.suppress(self._psycopg.Error):
+        with contextlib.suppress(self._psycopg.Error), answering_in_time(self._connection):
             self._connection.execute("SELECT 1")
             alive = True
         if not alive:

@@ -83,7 +83,7 @@ export const api = {
       const after = all.length ? all.at(-1).number : 0;
       const payload = await get(`/v1/ledger?dataset=${encodeURIComponent(name)}&limit=1000&after=${after}`);
       all.push(...payload.entries);
-      if (payload.entries.length < 1000) return { entries: all, head: payload.head };
+      if (!payload.entries.length || (payload.entries.length < 1000 && !payload.more)) return { entries: all, head: payload.head };
     }
   },
 
@@ -92,9 +92,9 @@ export const api = {
     const all = [];
     for (;;) {
       const after = all.length ? `&after=${all.at(-1).number}` : "";
-      const { releases } = await get(of(name, `/releases?limit=100${after}`));
+      const { releases, more } = await get(of(name, `/releases?limit=100${after}`));
       all.push(...releases);
-      if (releases.length < 100) return all;
+      if (!releases.length || (releases.length < 100 && !more)) return all;
     }
   },
 };

@@ -43,7 +43,7 @@ function card(dataset) {
       h(
         "p",
         { class: "quiet" },
-        [dataset.kind === "graph" ? "graph" : rowsText(dataset.rows), dataset.retired ? "retired" : null]
+        [dataset.kind === "graph" ? "graph" : rowsText(dataset.rows), dataset.retired ? "retired" : null, dataset.opened === false ? "not opened yet" : null]
           .filter(Boolean)
           .join(" · "),
       ),

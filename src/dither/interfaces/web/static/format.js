@@ -92,7 +92,7 @@ export function csv(rows) {
   const cell = (value) => {
     if (value === null || value === undefined) return "";
     let text = typeof value === "object" ? JSON.stringify(value) : String(value);
-    if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+    if (typeof value === "string" && /^[\s\p{C}]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u.test(text)) text = `'${text}`;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return (
