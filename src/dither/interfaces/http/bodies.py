@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -20,6 +22,16 @@ _READERS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 async def json_object(request: Request) -> dict[str, Given]:
     """The object in a request's body."""
+    return await parse_in_thread(await body_text(request))
+
+
+async def parse_in_thread(text: bytes) -> dict[str, Given]:
+    """The object that a body describes; a large body does not block the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_READERS, parse, text)
+
+
+async def body_text(request: Request) -> bytes:
+    """A request's body, which says that it is JSON."""
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/json":
         raise Refused(415, "unsupported-media-type", "send Content-Type: application/json")
@@ -34,8 +46,7 @@ async def json_object(request: Request) -> dict[str, Given]:
         raise malformed("the body ended early") from None
     except TimeoutError:
         raise Refused(408, "too-slow", f"the body must arrive within {SLOWEST:g} seconds") from None
-    # In a thread, so that a large body does not block the event loop.
-    return await asyncio.get_running_loop().run_in_executor(_READERS, parse, bytes(text))
+    return bytes(text)
 
 
 def parse(text: bytes) -> dict[str, Given]:
@@ -46,11 +57,25 @@ def parse(text: bytes) -> dict[str, Given]:
         raise malformed(f"the body {error}") from None
 
 
+def joined_text(first: Mapping[str, Any], rest: str) -> str:  # a TypedDict has no one type of values
+    """The JSON of one object with the fields of two that are not empty; the second is written already.
+
+    >>> joined_text({"a": 1}, '{"b": 2}')
+    '{"a": 1, "b": 2}'
+    """
+    return f"{json_text(first)[:-1]}, {rest[1:]}"
+
+
 def json_response(value: Payload, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response of strict JSON; declared decimals keep their digits."""
-    return Response(
-        strict_json.text_of(plain(value, answered_number)),
-        status_code=status,
-        media_type="application/json",
-        headers=headers,
-    )
+    """A response of strict JSON."""
+    return text_response(json_text(value), status, headers)
+
+
+def text_response(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response of JSON that is written already."""
+    return Response(text, status_code=status, media_type="application/json", headers=headers)
+
+
+def json_text(value: Payload) -> str:
+    """Strict JSON; declared decimals keep their digits."""
+    return strict_json.text_of(plain(value, answered_number))
