@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from dither.interfaces import strict_json
 from dither.interfaces.http.problems import Refused, malformed
+from dither.ledger.entries import DEEPEST
 from dither.plain import Given, Payload, answered_number, plain
 
 MOST_BYTES = 256 * 1024
@@ -73,9 +74,22 @@ def json_response(value: Payload, status: int = 200, headers: dict[str, str] | N
 
 def text_response(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A response of JSON that is written already."""
-    return Response(text, status_code=status, media_type="application/json", headers=headers)
+    return Response(strict_json.encoded(text), status_code=status, media_type="application/json", headers=headers)
 
 
 def json_text(value: Payload) -> str:
-    """Strict JSON; declared decimals keep their digits."""
-    return strict_json.text_of(plain(value, answered_number))
+    """Strict JSON; declared decimals keep their digits.  What lies too deep to be written is left out."""
+    try:
+        return strict_json.text_of(plain(value, answered_number))
+    except RecursionError:  # only a value that an earlier version stored
+        return strict_json.text_of(plain(_shallow(value), answered_number))
+
+
+def _shallow(value: Payload, levels: int = DEEPEST) -> Payload:
+    if not isinstance(value, (Mapping, list, tuple)):
+        return value
+    if levels == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {key: _shallow(part, levels - 1) for key, part in value.items()}
+    return [_shallow(part, levels - 1) for part in value]
