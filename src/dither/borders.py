@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing import _SpecialForm
 
     from pydantic_core import CoreSchema
-    from pydantic_core.core_schema import WithDefaultSchema
+    from pydantic_core.core_schema import TaggedUnionSchema, WithDefaultSchema
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -334,6 +334,13 @@ class _Described(GenerateJsonSchema):
         described = super().default_schema(schema)
         if described.get("default", 0) is None:
             del described["default"]
+        return described
+
+    def tagged_union_schema(self, schema: TaggedUnionSchema) -> JsonSchemaValue:
+        """A value may fit several: an empty list is a list of numbers, and one of points."""
+        described = super().tagged_union_schema(schema)
+        if "oneOf" in described:
+            described["anyOf"] = described.pop("oneOf")
         return described
 
     def encode_default(self, dft: Any) -> Any:  # as pydantic has it

@@ -105,7 +105,7 @@ def fields(schema: dict) -> str:
 def answer(response: dict) -> str:
     """What an answer is called, if it has a model."""
     (content,) = response["content"].values()
-    return f" {content['schema']['title']}" if "title" in content["schema"] else ""
+    return f" {content['schema']['$ref'].rpartition('/')[2]}" if "$ref" in content["schema"] else ""
 
 
 def http():
@@ -119,6 +119,7 @@ def http():
             body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
             answers = [f"{status}{answer(each)}" for status, each in one["responses"].items() if status != "default"]
             route = f"{method.upper()} {path}{'?' + '&'.join(after) if after else ''}"
+            body = whole["components"]["schemas"][body["$ref"].rpartition("/")[2]] if body else {}
             yield " ".join(filter(None, [route, fields(body), "->", *answers]))
     for name, schema in sorted(whole["components"]["schemas"].items()):
         yield f"{name}: {fields(schema)}"

@@ -77,6 +77,7 @@ def _objects(schema: dict):
 
 def bodies(schema: dict):
     """Mostly as documented, sometimes with a field that is junk, sometimes junk altogether."""
+    schema = DOCUMENT["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
     spoiled = st.builds(_spoiled, _objects(schema), st.sampled_from([*schema["properties"], "frobnicate"]), JUNK)
     return st.one_of(_objects(schema), spoiled, JUNK)
 

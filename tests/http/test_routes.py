@@ -55,8 +55,13 @@ def test_every_answer_has_a_model():
             assert set(one.answers) == set(one.outcomes), one.path
             described = document()["paths"][one.path][one.method.lower()]["responses"]
             for status in one.outcomes:
-                schema = described[str(status)]["content"]["application/json"]["schema"]
-                assert schema.get("properties"), (one.path, status)
+                reference = described[str(status)]["content"]["application/json"]["schema"]["$ref"]
+                assert component(document(), reference).get("properties"), (one.path, status)
+
+
+def component(described, reference):
+    """The schema with this name."""
+    return described["components"]["schemas"][reference.removeprefix("#/components/schemas/")]
 
 
 def schema_of(server, name):
@@ -109,6 +114,7 @@ def test_a_real_answer_of_each_endpoint_is_as_its_model_says(tmp_path):
             assert status in known[place].answers, (place, payload)
             model = known[place].answers[status]
             undeclared |= undeclared_in(model, read(model, payload), payload, place)
+            assert misfits(document(), model.__name__, payload) == [], place
         assert not undeclared
         body = {"name": "third", "schema": schema_of(server, "third")}
         status, payload, _ = server.call("POST", "/v1/datasets", body)
@@ -133,3 +139,59 @@ def undeclared_in(model, found, payload, at):
             if hasattr(value, "model_fields_set") and given is not None:
                 undeclared |= undeclared_in(type(value), value, given, (*at, alias))
     return undeclared
+
+
+def misfits(described, model, payload):
+    """What JSON Schema, as the OpenAPI document has it, says is wrong with an answer."""
+    from jsonschema import Draft202012Validator
+
+    whole = {"$ref": f"#/components/schemas/{model}", "components": described["components"]}
+    return [error.message for error in Draft202012Validator(whole).iter_errors(payload)]
+
+
+RELEASE = {
+    "epsilon": 1.0,
+    "delta": 0.0,
+    "confidence": 0.95,
+    "neighbours": "change-one",
+    "query": "median of pay",
+    "calibration": "worst_case",
+    "noise": None,
+    "missing": None,
+    "labels": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "clamped"),
+    [
+        (5, [1, 2], [0, 10]),
+        (None, None, None),
+        ([1, 2, 3], [[1, 2], [3, 4], None], [[0, 1], [0, 2]]),
+        ([], [], ["2024-01-01", "2024-12-31"]),
+        ([[1.0, 2.0], [3, 4]], [[[1, 2], [3, 4]], [[1, 2], [3, 4]]], None),
+        ("2024-01-31", ["2024-01-30", "2024-02-02"], None),
+        ("a label", None, None),
+        ([0.5], [["-Infinity", "Infinity"]], None),
+    ],
+)
+def test_every_form_of_a_release_fits_the_document(value, interval, clamped):
+    """A value may fit several alternatives at once, which JSON Schema must allow."""
+    from dither.interfaces.answers import ReleaseAnswer
+
+    neighbours = document()["components"]["schemas"]["ReleaseAnswer"]["properties"]["neighbours"]["enum"][0]
+    payload = RELEASE | {"neighbours": neighbours, "value": value, "interval": interval, "clamped": clamped}
+    read(ReleaseAnswer, payload)
+    assert misfits(document(), "ReleaseAnswer", payload) == []
+    assert misfits(document(), "ReleaseAnswer", payload | {"value": {"a": 1}}) != []
+
+
+def test_bodies_have_names():
+    """Generators make one type of each; alternatives exclude each other nowhere."""
+    described = document()
+    for methods in described["paths"].values():
+        for operation in methods.values():
+            sent = [operation.get("requestBody", {}), *operation["responses"].values()]
+            for media_type, content in (item for part in sent for item in part.get("content", {}).items()):
+                assert media_type == "text/plain" or list(content["schema"]) == ["$ref"], operation["operationId"]
+    assert "'oneOf'" not in str(described)

@@ -53,8 +53,8 @@ def _fitting(schema):
     """Values of the parts of JSON Schema that parameters use."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
-    if "oneOf" in schema:
-        return st.one_of([_fitting(one) for one in schema["oneOf"]])
+    if "anyOf" in schema:
+        return st.one_of([_fitting(one) for one in schema["anyOf"]])
     if schema["type"] == "array":
         least = schema.get("minItems", 0)
         return st.lists(_fitting(schema["items"]), min_size=least, max_size=min(schema["maxItems"], least + 3))

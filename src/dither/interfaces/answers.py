@@ -111,7 +111,8 @@ def _is_day(value: Given) -> bool:
     return False
 
 
-_INFINITE_SCHEMA: dict[str, Json] = {"enum": list(_INFINITE)}
+_INFINITE_SCHEMA: dict[str, Json] = {"type": "string", "enum": list(_INFINITE)}
+_SCALAR_SCHEMA: dict[str, Json] = {"type": ["number", "string", "boolean"]}
 _DAY_SCHEMA: dict[str, Json] = {"type": "string", "format": "date"}
 NUMBER = number()
 COUNT = _checked(
@@ -137,12 +138,12 @@ DAY_OR_END = _checked(
 SCALAR = _checked(
     lambda value: isinstance(value, (bool, str)) or _is_number(value),
     "must be a finite number, a text, true or false",
-    {"type": ["number", "string", "boolean"]},
+    _SCALAR_SCHEMA,
 )
 ERROR = _checked(
     lambda value: value == "Infinity" or (_is_number(value) and 0 <= value <= sys.float_info.max),  # type: ignore[operator]  # a number
     "must be a number of at least 0, or Infinity",
-    {"anyOf": [{"type": "number", "minimum": 0}, {"enum": ["Infinity"]}]},
+    {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "enum": ["Infinity"]}]},
 )
 
 
@@ -168,7 +169,16 @@ Errors = Annotated[Read, Accepts(_ERRORS)]
 Counted = Annotated[Read, Accepts(_or_several(SCALAR | None) | None)]
 """What missing records count as: a number or a date, or one for each column."""
 _ENDS = followed(listed(SCALAR, 2, 2), list)
-_CLAMPED = either(lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_ENDS, 1), _ENDS)
+# One list whose items differ: generated clients cannot tell two types of list apart.
+_CLAMPED_SCHEMA: dict[str, Json] = {
+    "type": "array",
+    "items": {"anyOf": [{"type": "array", "items": _SCALAR_SCHEMA, "minItems": 2, "maxItems": 2}, _SCALAR_SCHEMA]},
+    "minItems": 1,
+}
+_CLAMPED = Annotated[
+    either(lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_ENDS, 1), _ENDS),
+    WithJsonSchema(_CLAMPED_SCHEMA),
+]
 Clamped = Annotated[Read, Accepts(_CLAMPED | None)]
 """The bounds to which values outside are clamped: two ends, or two for each column."""
 Keys = Annotated[dict[str, Read], Accepts(by_name(SCALAR | None, 1_000, "keys"))]
@@ -503,14 +513,17 @@ class History(AnswerModel):
 # --- datasets -----------------------------------------------------------------------------------------------------
 
 
+_PRIVATE = Annotated[choice("private"), WithJsonSchema({"type": "string", "enum": ["private"]})]
+PublicRows = Annotated[int | str, Accepts(either(lambda rows: isinstance(rows, str), _PRIVATE, whole(0)))]
+"""How many rows there are, or that this is private."""
+
+
 class DatasetSummary(AnswerModel):
     """A dataset in a list."""
 
     name: str
     kind: Annotated[str, Accepts(choice("table", "graph"))]
-    rows: Annotated[
-        int | str | None, Accepts(either(lambda rows: isinstance(rows, str), choice("private"), whole(0)))
-    ] = None
+    rows: PublicRows | None = None
     vertices: Whole | None = None
     weighted: Flag | None = None
     retired: Flag = False
@@ -534,9 +547,7 @@ class DatasetAnswer(DatasetSummary):
     cap: Finite | None = None
     step: Finite | None = None
     unit: str | None = None
-    rows_per_unit: Annotated[
-        int | str | None, Accepts(either(lambda rows: isinstance(rows, str), choice("private"), whole(0)))
-    ] = None
+    rows_per_unit: PublicRows | None = None
     person: str | None = None
     """Of linked tables: the one with a row for each person."""
     tables: Annotated[dict[str, Read], Accepts(by_name(Public, 10_000, "tables"))] | None = None

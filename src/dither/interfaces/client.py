@@ -408,7 +408,7 @@ class RemoteSession:
 
         It is sent again where no answer came, which is free since it has a request id.
         """
-        data = None if body is None else strict_json.text_of(body).encode()
+        data = None if body is None else _encoded(body)
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
@@ -587,6 +587,15 @@ def _retry_after(given: str | None, usual: float) -> float:
 
 def _loss(payload: Mapping[str, float]) -> Loss:
     return Loss.from_fields(payload)
+
+
+def _encoded(body: JsonObject) -> bytes:
+    """A body as it is sent."""
+    try:
+        return strict_json.text_of(body).encode()
+    except (UnicodeEncodeError, RecursionError):
+        accepted = "must have Unicode texts (no half of a surrogate pair) and few levels"
+        raise InvalidArgument("question", type(body), accepted) from None
 
 
 def _problem(error: urllib.error.HTTPError) -> Problem:

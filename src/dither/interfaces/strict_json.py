@@ -20,6 +20,7 @@ MOST_DIGITS = 60
 """Of a number in a question, exponents counted."""
 # Possessive: a text that does not end is passed once, instead of once from each of its quotation marks.
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_HALVES = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -68,6 +69,18 @@ def text_of(value: Given) -> str:
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
     raise InvalidArgument("value", type(value), "must be a plain value of JSON")
+
+
+def encoded(text: str) -> bytes:
+    """JSON in UTF-8, whatever texts are in it: half of a surrogate pair, which is no character, becomes U+FFFD.
+
+    >>> encoded('["a\\ud800b"]').decode()
+    '["a\ufffdb"]'
+    """
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return _HALVES.sub("\ufffd", text).encode("utf-8")
 
 
 def depth_of(text: bytes) -> int:

@@ -23,6 +23,8 @@ GENESIS = "0" * 64
 LONGEST_NAME = 200
 LONGEST_TEXT = 1_000_000
 DEEPEST = 50
+_SURROGATE = "\\ud"
+"""How JSON in ASCII begins half of a surrogate pair."""
 
 
 Stored: TypeAlias = dict[str, Any]  # JSON, of a form that is known to who stored it
@@ -173,7 +175,17 @@ def public_json(argument: str, value: Mapping[str, Json]) -> str:
         raise InvalidArgument(argument, value, accepted) from None
     if len(text) > LONGEST_TEXT:
         raise InvalidArgument(argument, value, accepted)
+    if _SURROGATE in text and not _is_unicode(value):
+        raise InvalidArgument(argument, type(value), "must have Unicode texts: no half of a surrogate pair")
     return text
+
+
+def _is_unicode(value: Mapping[str, Json]) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _too_deep(value: Mapping[str, Json]) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidArgument
 from dither.mechanisms.metric_space import MetricSpace
 from dither.procedures.executor import Answers, Output
-from dither.sources.domain import declared
+from dither.sources.domain import DEEPEST, declared
 
 MOST_RANKED = 9
 """9! = 362,880 rankings are looked at one by one; more items take a public list of rankings."""
@@ -459,12 +459,11 @@ def _read_items(text: str) -> list[Hashable]:
     if not text.startswith("["):
         return [part.strip() for part in text.split(",")]
     try:
-        listed = json.loads(text)
-    except ValueError:
+        return [_tupled(candidate) for candidate in json.loads(text)]
+    except (ValueError, RecursionError):
         raise InvalidArgument(
-            "space", text[:80], "must have items with commas between them, or a list in JSON"
+            "space", text[:80], "must have items with commas between them, or a list in JSON of few levels"
         ) from None
-    return [_tupled(candidate) for candidate in listed]
 
 
 def _read_points(text: str) -> AnswerSpace:
@@ -472,16 +471,18 @@ def _read_points(text: str) -> AnswerSpace:
     try:
         payload = json.loads(text)
         points, table = payload["points"], payload["distances"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise InvalidArgument("space", text[:80], accepted) from None
     if not isinstance(points, list):
         raise InvalidArgument("space", text[:80], accepted)
     return ListedPoints(MetricSpace.of([_tupled(point) for point in points], table))
 
 
-def _tupled(value: object) -> Hashable:  # anything: what is no point is refused or counts as the default
+def _tupled(value: object, depth: int = 0) -> Hashable:  # anything: what is no point is refused or counts as default
+    if depth > DEEPEST:
+        raise InvalidArgument("space", "<nested lists>", f"must be nested at most {DEEPEST} levels deep")
     if isinstance(value, list):
-        return tuple(_tupled(part) for part in value)
+        return tuple(_tupled(part, depth + 1) for part in value)
     if not isinstance(value, Hashable):
         raise InvalidArgument("space", type(value), "must have points of text, numbers or lists of them")
     return value

@@ -379,7 +379,7 @@ class PaidSession:
                 charge,
                 {
                     "answers": [
-                        next(answers) if how is None else [release.to_dict() for release in how.releases()]
+                        next(answers) if how is None else [release.to_dict() for release in how.releases]
                         for how in derived
                     ]
                 },

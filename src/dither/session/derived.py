@@ -9,19 +9,21 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import functools
+import heapq
 import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeGuard, cast
 
 from dither.answer import released
 from dither.errors import DitherError, UnknownDataset
 from dither.ledger.book import Ledger
 from dither.ledger.entries import Body, Entry, canonical
 from dither.mechanisms.noise_intervals import laplace_sum_half_width, laplace_sum_mean, missed_share
+from dither.numbers import exact
 from dither.privacy import Loss, Neighbours
 from dither.queries.free_counts import FreeCountPlan
 from dither.queries.plan import Plan, Result
@@ -45,6 +47,8 @@ Point: TypeAlias = Constant | None
 """A value of a column that stands for all that no edge and no condition tells apart from it; None: missing."""
 MOST_CONDITIONS = 4
 """Filters with more conditions besides those on the histogram's column are not compared in every order."""
+MOST_HISTOGRAMS = 1_000
+"""Stored histograms that are tried for a question."""
 MOST_CELLS = 1 << 20
 """Bins, times queries, times groups: larger questions are read and paid for."""
 ELSEWHERE = "\x00"
@@ -113,17 +117,14 @@ class Derivation:
         """What stored histograms are compared by: the most noise in a count, up to a constant."""
         return self.scale**2 * max(count.terms for _, plan in self.groups for count in plan.counts)
 
+    @functools.cached_property
     def releases(self) -> list[Release]:
         """The answers, one for each group."""
         together = self.asked.simultaneous
         return [released(item, item.run(self.histogram.values), group, together) for group, item in self.groups]
 
-    def quote(self, fresh: Quote, entry: int | None = None) -> Quote:
-        """The quote of the free answer, which names what a fresh one would cost.
-
-        entry: what is named instead of the number of the charge.
-        """
-        number = self.entry if entry is None else entry
+    def quote(self, fresh: Quote) -> Quote:
+        """The quote of the free answer, which names what a fresh one would cost."""
         terms = [
             max(part.terms for part in each) for each in zip(*(plan.counts for _, plan in self.groups), strict=True)
         ]
@@ -134,7 +135,6 @@ class Derivation:
         errors = [laplace_sum_mean(self.scale, term) for term in terms]
         family = self.groups[0][1].is_family
         expected, bound = (tuple(item) if family else item[0] for item in (errors, widths))
-        again = f"a fresh answer (again=True, --again) spends {fresh.loss}, expected error {fresh.worst_expected:,.4g}"
         return dataclasses.replace(
             fresh,
             loss=Loss(0.0),
@@ -148,9 +148,25 @@ class Derivation:
             prior=None,
             floor=None,
             alternatives={},
-            assumptions=(f"free: {derived_text(number)}; {again}",),
-            derived_from=number,
+            **derived_fields(self.entry, fresh_text(fresh)),
         )
+
+
+class DerivedFields(TypedDict):
+    """What a quote says of the charge that paid for its answer."""
+
+    derived_from: int
+    assumptions: tuple[str, ...]
+
+
+def derived_fields(entry: int, instead: str) -> DerivedFields:
+    """The same of a charge with this number; ``instead``: what a fresh answer would cost."""
+    return {"derived_from": entry, "assumptions": (f"free: {derived_text(entry)}; {instead}",)}
+
+
+def fresh_text(fresh: Quote) -> str:
+    """What an answer would cost that is not free."""
+    return f"a fresh answer (again=True, --again) spends {fresh.loss}, expected error {fresh.worst_expected:,.4g}"
 
 
 class StoredHistograms:
@@ -163,6 +179,8 @@ class StoredHistograms:
         self._lock = threading.Lock()
         self.is_visible: Callable[[Entry], bool] = lambda _: True
         """Whether the answer of a charge may be known; a server hides answers until their time has come."""
+        self.derive: Callable[[Planned, list[StoredHistogram]], Derivation | None] = best_derivation
+        """How the best of several is found; a server lets another process do it."""
 
     def all(self) -> list[StoredHistogram]:
         """All of the present version of the data, oldest first."""
@@ -177,16 +195,36 @@ class StoredHistograms:
             self._head, known = read.head, self._known
         return [item for item in known if self.is_visible(item.charge)]
 
+    def candidates(self, *, entry: int | None = None) -> list[StoredHistogram]:
+        """Those that may answer a question, oldest first: where there are too many, those of the greatest epsilon.
+
+        entry: only the histograms of this charge.
+        """
+        listed = [row for row in self.all() if entry is None or row.charge.number == entry]
+        if len(listed) <= MOST_HISTOGRAMS:
+            return listed
+        largest = heapq.nlargest(
+            MOST_HISTOGRAMS, enumerate(listed), key=lambda row: (exact(row[1].options["epsilon"]), row[0])
+        )
+        return [row for _, row in sorted(largest, key=lambda row: row[0])]
+
     def answering(self, asked: Planned, *, entry: int | None = None) -> Derivation | None:
         """How the stored histogram with the least noise, of several the newest, answers a plan; None if none does.
 
         entry: only the histogram of this charge.
         """
-        if not isinstance(asked, TablePlan) or not _may_be_derived(asked):
+        if not may_be_derived(asked):
             return None
-        listed = [row for row in self.all() if entry is None or row.charge.number == entry]
-        results = [item for stored in reversed(listed) if (item := derivation(asked, stored)) is not None]
-        return min(results, key=lambda result: result.variance, default=None)
+        listed = self.candidates(entry=entry)
+        return self.derive(asked, listed) if listed else None
+
+
+def best_derivation(asked: Planned, listed: list[StoredHistogram]) -> Derivation | None:
+    """How the histogram with the least noise, of several the last, answers a plan; None if none does."""
+    if not may_be_derived(asked):
+        return None
+    results = [item for stored in reversed(listed) if (item := derivation(asked, stored)) is not None]
+    return min(results, key=lambda result: result.variance, default=None)
 
 
 def _histograms(charge: Entry, body: Body) -> Iterator[StoredHistogram]:
@@ -211,8 +249,10 @@ def _histograms(charge: Entry, body: Body) -> Iterator[StoredHistogram]:
         )
 
 
-def _may_be_derived(asked: TablePlan) -> bool:
+def may_be_derived(asked: Planned) -> TypeGuard[TablePlan]:
     """Whether a question is one that post-processing may answer: a count with nothing chosen about its noise."""
+    if not isinstance(asked, TablePlan):
+        return False
     # A person's rows are cut after filtering, so with people who own several the counts are of other records.
     chosen = asked.asked["mechanism"], asked.asked["noise"]
     if asked.schema.unit is not None or asked.finder is not None or chosen != ("auto", "auto"):

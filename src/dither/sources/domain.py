@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument, InvalidData
 from dither.sources.frames import ColumnLike, Entries
+from dither.sources.types import storable
 
+DEEPEST = 20
+"""Levels of tuples in a declared value."""
 Indices: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value", bound=Hashable)
 
@@ -24,9 +27,22 @@ def declared(values: Iterable[Value], argument: str, *, least: int = 2) -> tuple
     if not all(isinstance(value, Hashable) for value in listed):
         raise InvalidArgument(argument, listed, accepted)
     # NaN is unequal to itself, so no record could ever be found to be one.
+    check_writable(listed, argument)
     if len(listed) < least or len(set(listed)) < len(listed) or any(_unequal_to_itself(value) for value in listed):
         raise InvalidArgument(argument, listed, accepted)
     return listed
+
+
+def check_writable(values: Iterable[Hashable], argument: str) -> None:
+    """An error unless every ledger and every reader of JSON can hold these values: they may be released and stored."""
+    level = list(values)
+    for _ in range(DEEPEST):
+        if not all(storable(value) for value in level if isinstance(value, str)):
+            raise InvalidArgument(argument, "<texts>", "must be Unicode texts: no NUL, no half of a surrogate pair")
+        level = [part for value in level if isinstance(value, (tuple, list, frozenset)) for part in value]
+        if not level:
+            return
+    raise InvalidArgument(argument, "<nested values>", f"must be nested at most {DEEPEST} levels deep")
 
 
 def spelled(values: Iterable[Value]) -> Iterable[Value]:

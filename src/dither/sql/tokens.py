@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.sources.predicates import LONGEST
+from dither.sources.types import storable
 
 DEEPEST = 40
 """Brackets inside brackets, at most."""
@@ -51,6 +52,8 @@ class Words:
             raise InvalidArgument(argument, text, "must be a text such as SELECT median(total_pay) FROM payroll")
         if len(text) > LONGEST:
             raise InvalidArgument(argument, len(text), f"must be a text of at most {LONGEST:,} characters")
+        if not storable(text):
+            raise InvalidArgument(argument, "<text>", "must be Unicode text: no NUL, no half of a surrogate pair")
         self.text, self.argument = text, argument
         self._words = self._split()
         self._at = 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from dither.interfaces import strict_json
 from dither.interfaces.http.problems import Refused, malformed
+from dither.ledger.entries import DEEPEST
 from dither.plain import Given, Payload, answered_number, plain
 
 MOST_BYTES = 256 * 1024
@@ -23,6 +25,16 @@ _READERS = ThreadPoolExecutor(2, thread_name_prefix="body")
 
 async def json_object(request: Request) -> dict[str, Given]:
     """The object in a request's body."""
+    return await parse_in_thread(await body_text(request))
+
+
+async def parse_in_thread(text: bytes) -> dict[str, Given]:
+    """The object that a body describes; a large body does not block the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_READERS, parse, text)
+
+
+async def body_text(request: Request) -> bytes:
+    """A request's body, which says that it is JSON."""
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/json":
         raise Refused(415, "unsupported-media-type", "send Content-Type: application/json")
@@ -37,8 +49,7 @@ async def json_object(request: Request) -> dict[str, Given]:
         raise malformed("the body ended early") from None
     except TimeoutError:
         raise Refused(408, "too-slow", f"the body must arrive within {SLOWEST:g} seconds") from None
-    # In a thread, so that a large body does not block the event loop.
-    return await asyncio.get_running_loop().run_in_executor(_READERS, parse, bytes(text))
+    return bytes(text)
 
 
 def parse(text: bytes) -> dict[str, Given]:
@@ -64,7 +75,7 @@ def _pieces(value: Payload, depth: int) -> Iterator[bytes]:
     elif depth and value and isinstance(value, Mapping):
         start = b"{"
         for key, part in value.items():
-            yield start + strict_json.text_of(str(key)).encode() + b": "
+            yield start + strict_json.encoded(strict_json.text_of(str(key))) + b": "
             yield from _pieces(part, depth - 1)
             start = b", "
         yield b"}"
@@ -76,7 +87,7 @@ def _pieces(value: Payload, depth: int) -> Iterator[bytes]:
             start = b", "
         yield b"]"
     else:
-        yield strict_json.text_of(plain(value, answered_number)).encode()
+        yield strict_json.encoded(json_text(value))
 
 
 def encoded_response(content: Encoded, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -87,3 +98,35 @@ def encoded_response(content: Encoded, status: int = 200, headers: dict[str, str
 def json_response(value: Payload, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A response of strict JSON; declared decimals keep their digits."""
     return encoded_response(encoded(value), status, headers)
+
+
+def joined_text(first: Mapping[str, Any], rest: str) -> str:  # a TypedDict has no one type of values
+    """The JSON of one object with the fields of two that are not empty; the second is written already.
+
+    >>> joined_text({"a": 1}, '{"b": 2}')
+    '{"a": 1, "b": 2}'
+    """
+    return f"{json_text(first)[:-1]}, {rest[1:]}"
+
+
+def text_response(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response of JSON that is written already."""
+    return encoded_response(Encoded(strict_json.encoded(text)), status, headers)
+
+
+def json_text(value: Payload) -> str:
+    """Strict JSON; declared decimals keep their digits.  What lies too deep to be written is left out."""
+    try:
+        return strict_json.text_of(plain(value, answered_number))
+    except RecursionError:  # only a value that an earlier version stored
+        return strict_json.text_of(plain(_shallow(value), answered_number))
+
+
+def _shallow(value: Payload, levels: int = DEEPEST) -> Payload:
+    if not isinstance(value, (Mapping, list, tuple)):
+        return value
+    if levels == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {key: _shallow(part, levels - 1) for key, part in value.items()}
+    return [_shallow(part, levels - 1) for part in value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -13,14 +13,22 @@ from starlette.responses import Response
 from dither.borders import Model, fields_of, given_fields, read
 from dither.errors import DitherError, InvalidArgument, NotIsolated, SourceFailed, UnknownDataset
 from dither.interfaces import answers
-from dither.interfaces.http import models, planning, questions, shared_jobs
+from dither.interfaces.http import models, planning, shared_jobs
 from dither.interfaces.http import service as answering
-from dither.interfaces.http.bodies import Encoded, encoded, encoded_response, json_object, json_response
+from dither.interfaces.http.bodies import (
+    Encoded,
+    body_text,
+    encoded,
+    encoded_response,
+    json_object,
+    json_response,
+    parse_in_thread,
+    text_response,
+)
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
 from dither.interfaces.http.openings import not_opened_yet
 from dither.interfaces.http.problems import Refused, forbidden, not_found, problem, problem_response
-from dither.interfaces.http.questions import Question
 from dither.interfaces.http.request_limits import TokenLimits
 from dither.interfaces.http.routes import ALL, OWNER, SOMEBODY, endpoint
 from dither.interfaces.http.schedule import LONGEST_WAIT
@@ -28,7 +36,7 @@ from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import KeptJob, Token
 from dither.interfaces.http.telemetry import log, log_failure
 from dither.ledger.entries import canonical
-from dither.plain import Given, Json, JsonObject, Payload
+from dither.plain import Json, JsonObject, Payload
 from dither.queries import wire
 from dither.session.account import LOCAL
 from dither.sources.graph_schema import GraphSchema
@@ -36,6 +44,7 @@ from dither.sources.schema import Schema
 from dither.sources.types import TYPES
 
 M = TypeVar("M", bound=Model)
+D = TypeVar("D", bound=models.QuoteDelivery)
 Built = TypeVar("Built", planning.PlannedQuestion, planning.Quoted)
 
 
@@ -324,32 +333,62 @@ async def list_columns(request: Request) -> Response:
 async def quote(request: Request) -> Response:
     """What an answer would cost and how exact it would be; reads and charges nothing."""
     dataset, curator = await _dataset(request), curator_of(request)
-    body = await json_object(request)
-    question = await curator.threads.run(functools.partial(questions.question_of, quoted=True), body)
-    quoted = await _in_helper(request, planning.quoted, body, question, dataset)
-    payload = await curator.threads.run(answering.quoted_now, curator, quoted, question, dataset, token_of(request))
-    return json_response(payload)
+    text = await body_text(request)
+    body = await _admitted(request, models.QuoteDelivery, text)
+    quoted = await _built(request, planning.quoted_text, text, body.key, dataset)
+    derived: Sequence[planning.DerivedQuote | None] = ()
+    if not body.delivery.again:
+        if await curator.threads.run(answering.is_stored, curator, quoted, dataset.name):
+            return text_response(answering.stored_text(quoted, dataset.name))
+        if quoted.derivable is not None:
+            derived = await _derived(request, quoted.derivable, body.key, dataset)
+    token = token_of(request)
+    return text_response(
+        await curator.threads.run(answering.quotes_text, curator, quoted, derived, dataset.name, token)
+    )
 
 
-async def _in_helper(
+async def _admitted(request: Request, delivery: type[D], text: bytes) -> planning.Admitted[D]:
+    """A question as far as the server itself reads it."""
+    body = await parse_in_thread(text)
+    return await curator_of(request).threads.run(planning.admitted, delivery, body, token_of(request))
+
+
+async def _built(
     request: Request,
-    work: Callable[[Question, Schema | GraphSchema, Token], Built],
-    body: dict[str, Given],
-    question: Question,
+    work: Callable[[bytes, Schema | GraphSchema, Token], Built],
+    text: bytes,
+    key: str,
     dataset: Dataset,
 ) -> Built:
     """A plan or a quote from a helper process; a cached one is checked against the rights of the token that asks."""
-
-    async def gone() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    token, key = token_of(request), (dataset, work.__name__, questions.canonical_text(body))
+    token, cached = token_of(request), (dataset, work.__name__, key) if dataset.is_planned_by_schema else None
     built = await curator_of(request).planners.run(
-        token.name, work, question, dataset.schema, token, key=key if dataset.is_planned_by_schema else None, gone=gone
+        token.name, work, text, dataset.schema, token, key=cached, gone=functools.partial(_gone, request)
     )
-    planning.check_rights(built.names, question, token)
+    planning.check_rights(built.names, built.stated, token)
     return built
+
+
+async def _derived(
+    request: Request, derivable: bytes, key: str, dataset: Dataset
+) -> Sequence[planning.DerivedQuote | None]:
+    """The quotes of answers that stored histograms give, from a helper process."""
+    curator = curator_of(request)
+    listed = await curator.threads.run(answering.histograms_of(curator, dataset.name).candidates)
+    if not listed:
+        return ()
+    cached = (dataset, planning.derived_quotes.__name__, key, tuple(item.charge.number for item in listed))
+    gone = functools.partial(_gone, request)
+    return await curator.planners.run(
+        token_of(request).name, planning.derived_quotes, derivable, listed, key=cached, gone=gone
+    )
+
+
+async def _gone(request: Request) -> None:
+    """Ends when the client has closed the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 @endpoint(
@@ -363,18 +402,18 @@ async def _in_helper(
 async def ask(request: Request) -> Response:
     """Pay, read, answer: at the end of a public slot."""
     dataset, curator = await _dataset(request), curator_of(request)
-    body = await json_object(request)
+    text = await body_text(request)
     # Not before the body is here: a slow sender could choose how much of the slot is left for the work.
     started = answering.now()
-    question = await curator.threads.run(questions.question_of, body)
-    built = await _in_helper(request, planning.planned, body, question, dataset)
-    job = await curator.threads.run(answering.asked, curator, question, built, dataset, token_of(request), started)
+    delivery, key = await _admitted(request, models.Delivery, text)
+    built = await _built(request, planning.planned_text, text, key, dataset)
+    job = await curator.threads.run(answering.asked, curator, delivery, built, dataset, token_of(request), started)
     request.state.request_id = job.request_id
     if not job.is_announced:
         job.is_announced = True
         curator.background(_announced(curator, job))
     with job.read():
-        if question.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
+        if delivery.wait and job.seconds <= LONGEST_WAIT and await job.wait(LONGEST_WAIT):
             # A token that was revoked meanwhile gets no answer; the answer stays in the ledger.
             await curator.threads.run_reserved(curator.store.still_valid, token_of(request))
             if job.problem is not None:

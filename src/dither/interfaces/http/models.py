@@ -101,13 +101,31 @@ class Assumed(TypedDict, total=False):
     prior: Prior | GraphPrior
 
 
-class QuoteBody(Model):
+class QuoteDelivery(Model):
+    """How a quote is given, whatever is asked."""
+
+    again: Flag = False
+
+
+class Delivery(QuoteDelivery):
+    """How an answer is given, whatever is asked."""
+
+    request_id: Annotated[str | None, Accepts(followed(text(), _printable) | None)] = None
+    wait: Flag = True
+
+
+class StatedLoss(Model):
+    """The privacy loss of a question."""
+
+    epsilon: Positive
+    delta: Share | None = 0
+
+
+class QuoteBody(StatedLoss, QuoteDelivery):
     """A question whose quote is wanted: queries or SQL, the privacy loss, and options."""
 
     query: Annotated[Query | list[Query] | None, Accepts(_QUERIES)] = None
     sql: Annotated[str | None, Accepts(text(LONGEST_TEXT))] = None
-    epsilon: Positive
-    delta: Share | None = 0
     where: LongText | None = None
     by: Annotated[list[str] | None, Accepts(_KEYS | None)] = None
     mechanism: Text | None = "auto"
@@ -119,7 +137,6 @@ class QuoteBody(Model):
     weights: Annotated[list[Exact] | dict[str, Exact] | None, Accepts(_SHARES | None)] = None
     rows: Annotated[int, Accepts(whole(1))] | None = None
     prior: Annotated[Prior | GraphPrior | None, Accepts(_PRIOR | None)] = None
-    again: Flag = False
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -150,11 +167,8 @@ class QuoteBody(Model):
         return known
 
 
-class Ask(QuoteBody):
+class Ask(QuoteBody, Delivery):
     """A question that is paid for."""
-
-    request_id: Annotated[str | None, Accepts(followed(text(), _printable) | None)] = None
-    wait: Flag = True
 
     @model_validator(mode="after")
     def _nothing_for_quotes(self) -> Self:

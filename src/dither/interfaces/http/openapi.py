@@ -30,15 +30,15 @@ def document() -> JsonSchemaValue:
 
 
 def _operation(endpoint: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
-    """One method at one path; parts of its body that have names go into ``schemas``."""
+    """One method at one path; its bodies, which have names, go into ``schemas`` with their parts."""
     held = {"type": "object" if endpoint.media_type == "application/json" else "string"}
 
     def described_by(model: type[Model]) -> JsonSchemaValue:
         schema = json_schema(model)
-        for name, part in schema.pop("$defs", {}).items():
+        for name, part in {**schema.pop("$defs", {}), model.__name__: schema}.items():
             if schemas.setdefault(name, part) != part:
                 raise RuntimeError(f"two models are called {name}: rename one")
-        return schema
+        return {"$ref": f"#/components/schemas/{model.__name__}"}
 
     answers = {
         status: described_by(endpoint.answers[status]) if status in endpoint.answers else held
@@ -61,7 +61,7 @@ def _operation(endpoint: Endpoint, schemas: JsonSchemaValue) -> JsonSchemaValue:
         if part.startswith("{")
     ]
     if endpoint.parameters is not None:
-        fields = described_by(endpoint.parameters)["properties"]
+        fields = json_schema(endpoint.parameters)["properties"]
         parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
     if parameters:
         described["parameters"] = parameters

@@ -80,10 +80,7 @@ class Planners:
         self._waiting.setdefault(who, deque()).append(ticket)
         self._dispatch()
         reply, made = await self._waited(ticket, gone)
-        if isinstance(made, Problem):
-            if made.code == "internal":
-                raise RuntimeError("a helper failed; its log says where")
-            raise Refused.by(made)
+        _check(made)
         if key is not None and len(reply) <= LARGEST_KEPT:
             self._kept[key] = reply
             while len(self._kept) > MOST_KEPT:
@@ -173,19 +170,29 @@ class Planners:
                 ticket.outcome.set_result(done.result())
         self._dispatch()
 
+    def call(self, work: Callable[[*Values], Value], *values: *Values) -> Value:
+        """``work(*values)`` in a helper, for a question that is being answered: the thread that calls waits for it."""
+        made = self._reply(pickle.dumps((work, *values)), lambda: self._is_stopped).made
+        _check(made)
+        return made  # type: ignore[no-any-return]
+
     def _work(self, ticket: Ticket) -> Reply:
-        """In a thread: hand the request to a helper, and wait as long as it may take; its reply and the value."""
+        """In a thread: what a helper replies to a request."""
+        return self._reply(ticket.message, ticket.is_given_up.is_set)
+
+    def _reply(self, message: bytes, is_given_up: Callable[[], bool]) -> Reply:
+        """Hand a request to a helper, and wait as long as it may take; its reply and the value."""
         try:
             helper = self._helper()
         except OSError:
             raise _busy() from None  # no process or no descriptor is left
         is_whole = False
         try:
-            helper.connection.send_bytes(ticket.message)
+            helper.connection.send_bytes(message)
             # Processor time: how busy the machine is must not decide about an answer.
             most = helper.processor_seconds() + self._seconds
             while not helper.connection.poll(_PULSE):
-                if ticket.is_given_up.is_set():
+                if is_given_up():
                     raise _stopping()
                 if helper.processor_seconds() > most:
                     raise Refused(
@@ -209,6 +216,14 @@ class Planners:
         with suppress(IndexError):
             return self._idle.pop()
         return self._server().start(HELPER)
+
+
+def _check(made: Any) -> None:  # what the work returned
+    """The error that a helper sent, if it is one."""
+    if isinstance(made, Problem):
+        if made.code == "internal":
+            raise RuntimeError("a helper failed; its log says where")
+        raise Refused.by(made)
 
 
 def _busy() -> Refused:

@@ -13,21 +13,38 @@ import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
+from dither.borders import fields_of, read
 from dither.errors import InvalidArgument, InvalidData, SourceFailed
+from dither.interfaces.http.bodies import json_text, parse
 from dither.interfaces.http.environment import forget_secrets
-from dither.interfaces.http.models import MOST_QUERIES
+from dither.interfaces.http.models import MOST_QUERIES, QuoteDelivery
 from dither.interfaces.http.problems import forbidden, problem
-from dither.interfaces.http.questions import Question, query_names
+from dither.interfaces.http.questions import (
+    Question,
+    canonical_text,
+    named_queries,
+    query_names,
+    question_of,
+    stated_loss,
+)
 from dither.interfaces.http.schedule import program_of, programs_of, seconds_of
 from dither.interfaces.http.store import Token
 from dither.interfaces.http.telemetry import log_failure, log_to_stderr
-from dither.plain import JsonObject
+from dither.plain import Given, JsonObject
 from dither.privacy import Loss
 from dither.queries.query import Query
 from dither.quotes.quote import Quote
-from dither.session.account import total_loss
+from dither.session.account import Planned, total_loss
+from dither.session.derived import (
+    Derivation,
+    StoredHistogram,
+    best_derivation,
+    derived_fields,
+    fresh_text,
+    may_be_derived,
+)
 from dither.session.graph_quotes import (
     DeclaredGraph,
     graph_plans,
@@ -38,6 +55,7 @@ from dither.session.graph_quotes import (
 from dither.session.plan import SessionPlan
 from dither.session.quoting import quote
 from dither.session.statements import plans_for, plans_of
+from dither.session.stored_quotes import Forms, forms_of
 from dither.sources.graph import Graph
 from dither.sources.graph_schema import GraphSchema, opened_edge_list
 from dither.sources.schema import Schema
@@ -51,8 +69,19 @@ MOST_MEMORY = 4 << 30
 """Bytes that a helper may have: the loaded code takes about a quarter of that."""
 MOST_GRAPHS = 4
 """Graphs whose public edges a helper keeps."""
+MOST_REPLY = 64 << 20
+"""Bytes of a plan or a quote: the server takes them in."""
 NICE = 5
 """Helpers yield to questions that were paid for."""
+D = TypeVar("D", bound=QuoteDelivery)
+
+
+class Admitted(NamedTuple, Generic[D]):
+    """A body whose token may ask what it names; its queries are not built yet."""
+
+    delivery: D
+    key: str
+    """The same for the same question."""
 
 
 @dataclass(frozen=True)
@@ -63,39 +92,79 @@ class PlannedQuestion:
     statement: Statement | None
     loss: Loss
     names: frozenset[str]
+    stated: Loss
+    """The loss that the question states."""
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """What is answered to a request for a quote."""
+    """What is answered to a request for a quote: written here, so that the server only passes it on."""
 
-    quotes: JsonObject
+    quotes: list[str]
+    """In JSON, one for each plan."""
+    losses: list[Loss]
+    """Of the plans."""
     names: frozenset[str]
-    plans: list[SessionPlan]
-    listed: list[JsonObject]
-    """The quotes, one for each plan."""
+    stated: Loss
+    """The loss that the question states."""
+    forms: Forms
+    """What the ledger stores of the same question."""
+    is_assumed: bool
+    """Whether something is assumed of the records."""
+    derivable: bytes | None
+    """The plans, pickled, where a stored histogram may answer one of them."""
 
 
-def check_rights(names: frozenset[str], question: Question, token: Token) -> None:
-    """An error if this token may not ask this."""
+@dataclass(frozen=True)
+class DerivedQuote:
+    """The quote of a free answer."""
+
+    entry: int
+    """The charge whose histogram answers: those who ask know it by another number."""
+    instead: str
+    """What a fresh answer would cost."""
+    rest: str
+    """The other fields, in JSON."""
+
+
+def admitted(delivery: type[D], body: dict[str, Given], token: Token) -> Admitted[D]:
+    """What the server itself reads of a question.  Its rights come first: nothing is built for those who have none."""
+    check_rights(named_queries(body), stated_loss(body), token)
+    sent = read(delivery, {name: body[name] for name in fields_of(delivery) if name in body})
+    return Admitted(sent, canonical_text(body, delivery))
+
+
+def check_rights(names: frozenset[str], asked: Loss | None, token: Token) -> None:
+    """An error if this token may not ask this, as far as it is known."""
     refused = sorted(name for name in names if not token.may_ask(name))
     if refused:
         instead = "" if token.queries is None else f", only {', '.join(token.queries) or 'nothing'}"
         raise forbidden(f"this token may not ask {', '.join(refused)}{instead}")
-    asked = Loss.asked(question.epsilon, question.delta)
+    if asked is None:
+        return
     if token.epsilon_cap is not None and asked.epsilon > token.epsilon_cap:
         raise forbidden(f"this token may spend at most epsilon {token.epsilon_cap:g} on one question")
     if token.delta_cap is not None and asked.delta > token.delta_cap:
         raise forbidden(f"this token may spend at most delta {token.delta_cap:g} on one question")
 
 
+def planned_text(text: bytes, schema: Schema | GraphSchema, token: Token) -> PlannedQuestion:
+    """What would be computed and charged for the question in a body."""
+    return planned(question_of(parse(text)), schema, token)
+
+
+def quoted_text(text: bytes, schema: Schema | GraphSchema, token: Token) -> Quoted:
+    """Privacy loss, mechanism and expected error for the question in a body."""
+    return quoted(question_of(parse(text), quoted=True), schema, token)
+
+
 def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> PlannedQuestion:
     """What would be computed and charged."""
     statement = _statement(question, schema)
     names = frozenset(query_names(question, statement))
-    check_rights(names, question, token)
+    asked = Loss.asked(question.epsilon, question.delta)
+    check_rights(names, asked, token)
     if isinstance(schema, GraphSchema) and statement is not None:
-        asked = Loss.asked(question.epsilon, question.delta)
         plans: list[SessionPlan] = graph_plans(
             statement, _graph(schema), asked, question.weights, prior=_graph_prior(question), **question.options
         )
@@ -103,7 +172,6 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
         prior = _graph_prior(question)
         plans = [planned_under(_one(question), _graph(schema), prior, _graph_options(question))]
     elif statement is not None:
-        asked = Loss.asked(question.epsilon, question.delta)
         plans = list(plans_of(statement, schema, asked, question.weights, **question.options))
     else:
         plans = list(
@@ -117,13 +185,12 @@ def planned(question: Question, schema: Schema | GraphSchema, token: Token) -> P
                 **cast("KnownOptions", question.assumed),
             )
         )
-    return PlannedQuestion(plans, statement, total_loss(plans), names)
+    return PlannedQuestion(plans, statement, total_loss(plans), names, asked)
 
 
 def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Quoted:
     """Privacy loss, mechanism and expected error."""
     built = planned(question, schema, token)
-    payload: JsonObject = {"dataset": schema.name, "epsilon": built.loss.epsilon, "delta": built.loss.delta}
     programs_of(built.plans)
     if isinstance(schema, GraphSchema) and built.statement is not None:
         quotes: Quote | list[Quote] = quote_graph_statement(
@@ -150,8 +217,36 @@ def quoted(question: Question, schema: Schema | GraphSchema, token: Token) -> Qu
             **cast("KnownOptions", question.assumed),
         )
     listed = quotes if isinstance(quotes, list) else [quotes]
-    sent = [_sent(*candidate) for candidate in zip(listed, built.plans, strict=True)]
-    return Quoted(payload | {"quotes": sent}, built.names, built.plans, sent)
+    return Quoted(
+        quotes=[json_text(_sent(*candidate)) for candidate in zip(listed, built.plans, strict=True)],
+        losses=[Loss(0.0) if plan.costs_nothing else plan.loss for plan in built.plans],
+        names=built.names,
+        stated=built.stated,
+        forms=forms_of(built.plans),
+        is_assumed=bool(question.assumed),
+        derivable=pickle.dumps((built.plans, listed)) if any(map(may_be_derived, built.plans)) else None,
+    )
+
+
+def derived_quotes(derivable: bytes, histograms: list[StoredHistogram]) -> list[DerivedQuote | None]:
+    """The quotes of the plans that stored histograms answer; None for the others."""
+    plans, quotes = pickle.loads(derivable)  # noqa: S301  (of ``quoted``)
+    ways = [best_derivation(plan, histograms) for plan in plans]
+    return [None if way is None else _derived_quote(way, quote) for way, quote in zip(ways, quotes, strict=True)]
+
+
+def best_answer(asked: Planned, listed: list[StoredHistogram]) -> Derivation | None:
+    """How a stored histogram answers a plan, with its answers; None if none does."""
+    way = best_derivation(asked, listed)
+    if way is not None:
+        _ = way.releases  # worked out once, and here
+    return way
+
+
+def _derived_quote(way: Derivation, fresh: Quote) -> DerivedQuote:
+    named = derived_fields(way.entry, fresh_text(fresh))
+    rest = {name: part for name, part in way.quote(fresh).to_dict().items() if name not in named}
+    return DerivedQuote(way.entry, fresh_text(fresh), json_text(rest))
 
 
 def helper(connection: Connection) -> None:
@@ -171,7 +266,8 @@ def helper(connection: Connection) -> None:
             outcome = refused = problem(_too_large() if isinstance(error, MemoryError) else error)
             if refused.code == "internal":
                 log_failure(error, route="planning")
-        connection.send_bytes(pickle.dumps(outcome))
+        reply = pickle.dumps(outcome)
+        connection.send_bytes(reply if len(reply) <= MOST_REPLY else pickle.dumps(problem(_too_large())))
 
 
 def _too_large() -> InvalidArgument:

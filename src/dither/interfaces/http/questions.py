@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
 
-from dither.borders import Exact, read
-from dither.interfaces.http.models import Ask, Assumed, QuoteBody
+from dither.borders import Exact, fields_of, read
+from dither.errors import InvalidArgument
+from dither.interfaces.http.models import Ask, Assumed, Delivery, QuoteBody, QuoteDelivery, StatedLoss
 from dither.interfaces.strict_json import MOST_DIGITS
 from dither.plain import Given
-from dither.privacy import Simultaneous
+from dither.privacy import Loss, Simultaneous
 from dither.queries.query import Query
 from dither.queries.registry import entry_of
+from dither.queries.wire import served
 from dither.release import SAMPLE
 from dither.sql.statement import Statement
 
 _EXACT = Context(prec=MOST_DIGITS)
-_ASKED = tuple(name for name in QuoteBody.model_fields if name != "again")
-"""The fields that say what is asked; the others say how it is sent."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,6 @@ class Question:
     options: dict[str, Any]  # names as they were sent, looked up when the question is planned
     """mechanism, noise, confidence, and where and by of a query."""
     weights: Any = None  # a list, of SQL also a mapping
-    request_id: str | None = None
-    again: bool = False
-    wait: bool = True
     assumed: Assumed = field(default_factory=Assumed)
     """What is publicly known: rows and prior."""
 
@@ -51,14 +48,31 @@ def question_of(body: dict[str, Given], *, quoted: bool = False) -> Question:
         "interval": asked.interval or SAMPLE,
         **({"where": asked.where, "by": asked.by} if asked.sql is None else {}),
     }
-    sent = {name: getattr(asked, name) for name in (("again",) if quoted else ("request_id", "again", "wait"))}
     return Question(
-        asked.query, asked.sql, asked.epsilon, asked.delta or 0, options, asked.weights, **sent, assumed=asked.assumed
+        asked.query, asked.sql, asked.epsilon, asked.delta or 0, options, asked.weights, assumed=asked.assumed
     )
 
 
-def canonical_text(body: dict[str, Given]) -> str:
+def named_queries(body: dict[str, Given]) -> frozenset[str]:
+    """The public names of the queries that a body says it asks; no query is built, and SQL is not read."""
+    listed = body.get("query")
+    kinds = {item.get("kind") for item in (listed if isinstance(listed, list) else [listed]) if isinstance(item, dict)}
+    return frozenset(name for name in served() if name in kinds)
+
+
+def stated_loss(body: dict[str, Given]) -> Loss | None:
+    """The loss that a body states; None where it states none that could be spent."""
+    try:
+        read_body = read(StatedLoss, {name: body[name] for name in fields_of(StatedLoss) if name in body})
+        return Loss.asked(read_body.epsilon, read_body.delta or 0)
+    except InvalidArgument:
+        return None
+
+
+def canonical_text(body: dict[str, Given], delivery: type[QuoteDelivery] = Delivery) -> str:
     """The same only for questions that differ in the order of fields, the spelling of decimals and how they are sent.
+
+    delivery: the fields that say how it is sent, and not what is asked.
 
     >>> canonical_text({"epsilon": Decimal("0.10"), "wait": True}) == canonical_text({"epsilon": Decimal("1e-1")})
     True
@@ -67,7 +81,8 @@ def canonical_text(body: dict[str, Given]) -> str:
     >>> canonical_text({"epsilon": Decimal("0.5")}) == canonical_text({"epsilon": "0.5"})
     False
     """
-    return json.dumps({key: _tagged(value) for key, value in body.items() if key in _ASKED}, sort_keys=True)
+    asked = {key: _tagged(value) for key, value in body.items() if key not in fields_of(delivery)}
+    return json.dumps(asked, sort_keys=True)
 
 
 def _tagged(value: Given) -> Given:

@@ -6,25 +6,24 @@ import dataclasses
 import functools
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from dither.errors import LedgerUnavailable
-from dither.interfaces.http.bodies import Encoded, encoded
+from dither.interfaces.http.bodies import Encoded, encoded, joined_text
 from dither.interfaces.http.catalog import Dataset
 from dither.interfaces.http.jobs import Job
-from dither.interfaces.http.planning import PlannedQuestion, Quoted
-from dither.interfaces.http.questions import Question
+from dither.interfaces.http.models import Delivery
+from dither.interfaces.http.planning import DerivedQuote, PlannedQuestion, Quoted, best_answer
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
 from dither.ledger.entries import DERIVED, FAILED, Body, Entry, charged_losses, derived_entries, derived_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
-from dither.quotes.quote import Quote
 from dither.release import Release
-from dither.session.account import spent_loss, total_loss
-from dither.session.derived import StoredHistograms
+from dither.session.account import spent_loss
+from dither.session.derived import StoredHistograms, derived_fields
 from dither.session.statements import named
 from dither.session.stored_quotes import answered_charge
 
@@ -38,10 +37,10 @@ def pair(loss: Loss | Budget) -> dict[str, float]:
 
 
 def asked(
-    curator: Curator, question: Question, made: PlannedQuestion, dataset: Dataset, token: Token, started: float
+    curator: Curator, delivery: Delivery, made: PlannedQuestion, dataset: Dataset, token: Token, started: float
 ) -> Job:
     """Put a question that was planned to the workers."""
-    request_id = question.request_id or secrets.token_hex(16)
+    request_id = delivery.request_id or secrets.token_hex(16)
     body: JsonObject = {"questions": [plan.asked for plan in made.plans if not plan.costs_nothing]}
     programs = programs_of(made.plans)
     seconds = curator.seconds_of(dataset.name) + sum(seconds_of(program) for program in programs)
@@ -50,7 +49,7 @@ def asked(
     def work() -> JsonObject:
         with dataset.session() as session:
             session._histograms = histograms_of(curator, dataset.name)
-            answers = session._answers(made.plans, again=question.again, request_id=request_id, analyst=token.name)
+            answers = session._answers(made.plans, again=delivery.again, request_id=request_id, analyst=token.name)
         releases = (
             named(made.statement, answers)
             if made.statement is not None
@@ -72,6 +71,7 @@ def histograms_of(curator: Curator, dataset: str) -> StoredHistograms:
     """The histograms that may answer later counts: those whose answers may be seen, or when they do would be known."""
     histograms = curator.histograms_of(dataset)
     histograms.is_visible = functools.partial(_may_be_seen, curator)
+    histograms.derive = lambda asked, listed: curator.planners.call(best_answer, asked, listed)
     return histograms
 
 
@@ -80,32 +80,39 @@ def _place(curator: Curator, dataset: str, token: Token, number: int) -> int:
     return number if token.is_owner else curator.ledger.place_of(dataset, token.name, number)
 
 
-def quoted_now(curator: Curator, quoted: Quoted, question: Question, dataset: Dataset, token: Token) -> JsonObject:
-    """Quotes as they are with what the ledger stores: a question that was answered, and counts that a stored
-    histogram answers, are free."""
-    if question.again:
-        return quoted.quotes
-    # What is assumed of the records may choose the mechanism, and is not part of a question in SQL.
-    if not question.assumed and _is_stored(curator, quoted, dataset):
-        return quoted.quotes | pair(Loss(0.0)) | {"stored": True}
-    histograms = histograms_of(curator, dataset.name)
-    results = [histograms.answering(plan) for plan in quoted.plans]
-    if not any(results):
-        return quoted.quotes
-    quotes = [
-        payload
-        if how is None
-        else how.quote(Quote.from_dict(payload), _place(curator, dataset.name, token, how.entry)).to_dict()
-        for payload, how in zip(quoted.listed, results, strict=True)
-    ]
-    rest = total_loss([plan for plan, how in zip(quoted.plans, results, strict=True) if how is None])
-    return quoted.quotes | pair(rest) | {"quotes": quotes}
-
-
-def _is_stored(curator: Curator, quoted: Quoted, dataset: Dataset) -> bool:
+def is_stored(curator: Curator, quoted: Quoted, dataset: str) -> bool:
     """Whether the answer to this question is stored, and may be seen: when it was ready is not a public fact."""
-    charge = answered_charge(curator.ledger, dataset.name, quoted.plans)
+    if quoted.is_assumed:
+        return False  # it may choose the mechanism, and is not part of a question in SQL
+    charge = answered_charge(curator.ledger, dataset, quoted.forms)
     return charge is not None and _may_be_seen(curator, charge)
+
+
+def quotes_text(
+    curator: Curator, quoted: Quoted, derived: Sequence[DerivedQuote | None], dataset: str, token: Token
+) -> str:
+    """Quotes as they are sent, with those of answers that a stored histogram gives, which are free."""
+    free = [*derived, *[None] * (len(quoted.quotes) - len(derived))]
+    rest = sum((loss for loss, way in zip(quoted.losses, free, strict=True) if way is None), Loss(0.0))
+    return _written(
+        {"dataset": dataset, **pair(rest)},
+        [
+            text
+            if way is None
+            else joined_text(derived_fields(_place(curator, dataset, token, way.entry), way.instead), way.rest)
+            for text, way in zip(quoted.quotes, free, strict=True)
+        ],
+    )
+
+
+def stored_text(quoted: Quoted, dataset: str) -> str:
+    """Quotes of a question whose answer is stored."""
+    return _written({"dataset": dataset, **pair(Loss(0.0)), "stored": True}, quoted.quotes)
+
+
+def _written(head: JsonObject, quotes: list[str]) -> str:
+    """JSON whose parts are written already."""
+    return joined_text(head, f'{{"quotes": [{", ".join(quotes)}]}}')
 
 
 def answer_of(dataset: str, request_id: str, loss: Loss, releases: list[Release]) -> JsonObject:
