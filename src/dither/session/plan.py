@@ -25,6 +25,7 @@ from dither.queries.registry import no_query
 from dither.queries.vectors import Histogram
 from dither.release import SAMPLE, Counted, IntervalName, PersonLimit, Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
+from dither.sources.canonical_filters import canonical_filter
 from dither.sources.column import Shape
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.grid import Grid
@@ -370,9 +371,13 @@ def plan(
         inner, loss, finder = _planned(bound, schema, predicate, keys, asked)
     used = {*keys, *(predicate.columns() if predicate else ()), *bound.used}
     about: dict[str, Json] = {"where": None if predicate is None else str(predicate), "by": list(keys)}
+    one_form: dict[str, Json] = {
+        "where": None if predicate is None else str(canonical_filter(predicate, schema)),
+        "schema": schema_digest(schema, used),
+    }
     level = asked.level if asked.simultaneous is None else inner.confidence
     how = (mechanism, noise, level, interval)
-    form = form_of(bound, asked.loss, {**about, "schema": schema_digest(schema, used)}, *how)
+    form = form_of(bound, asked.loss, {**about, **one_form}, *how)
     # Where nothing is declared about missing values, version 0.1.0 counted them as the lower bound: an answer that was
     # paid for then is given again, and says so.
     by_default = declared is not schema and getattr(query, "nulls", None) != DROP
