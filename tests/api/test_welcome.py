@@ -143,7 +143,9 @@ def test_one_row_of_a_person_is_the_default_everywhere(tmp_path):
     from dither.sources.schema_file import load_schema
 
     file = tmp_path / "s.toml"
-    file.write_text('[dataset]\nsource = "a.csv"\nunit = "who"\n[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n')
+    file.write_text(
+        '[dataset]\nsource = "a.csv"\nunit = "who"\nrows_per_unit = 1\n[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n'
+    )
     assert load_schema(file).rows_per_unit == dt.Schema("a.csv", {"a": dt.Boolean()}, unit="who").rows_per_unit == 1
 
 

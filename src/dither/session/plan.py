@@ -81,6 +81,10 @@ class SessionPlan(WrappedPlan[R_contra]):
         return False
 
     @property
+    def answer_range(self) -> Counted:
+        return self.inner.answer_range
+
+    @property
     def released_by(self) -> Prepared | None:
         return self.inner.released_by
 
@@ -191,6 +195,22 @@ class TablePlan(SessionPlan[R_contra]):
     def clamped(self) -> Counted:
         ends: Counted = self._dates(self.inner.clamped) if self.reads_dates else self.inner.clamped
         return ends
+
+    @property
+    def answer_range(self) -> Counted:
+        ends: Counted = self._dates(self.inner.answer_range) if self.is_dated else self.inner.answer_range
+        return ends
+
+    @property
+    def unit(self) -> str | None:
+        return self.schema.person or self.schema.unit
+
+    @property
+    def person_limit(self) -> PersonLimit | None:
+        """The declared limit of rows; what is about people, and not about their rows, has none."""
+        if self.schema.unit is None or self.schema.limit_is_private or self.people is not None:
+            return None
+        return PersonLimit(None, self.schema.row_limit)
 
     @property
     def labels(self) -> tuple[str, ...] | None:

@@ -163,7 +163,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
         if stored is not None and FAILED not in stored:
-            releases = [release for each in stored["answers"] for release in each]
+            releases = [with_notes(release) for each in stored["answers"] for release in each]
         if analyst is not None and DERIVED in question:
             place = functools.partial(curator.ledger.place_of, dataset, analyst)
             question = _placed(place, question)
@@ -183,6 +183,11 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
             }
         )
     return payload
+
+
+def with_notes(stored: JsonObject) -> JsonObject:
+    """A release as the ledger keeps it, with the sentences that follow from it."""
+    return {**stored, "notes": [*Release.from_dict(stored).notes()]}
 
 
 def _placed(place: Callable[[int], int], question: JsonObject) -> JsonObject:
