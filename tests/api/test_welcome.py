@@ -138,15 +138,22 @@ def test_a_price_in_quotes_says_so():
         dt.median(PAY, bounds=(0, 600_000), epsilon="a half")
 
 
-def test_one_row_of_a_person_is_the_default_everywhere(tmp_path):
-    """In a schema file as in Python."""
+def test_no_limit_of_rows_is_assumed_anywhere(tmp_path):
+    """A unit without a limit is refused with both choices, in a schema file as in Python."""
     from dither.sources.schema_file import load_schema
 
     file = tmp_path / "s.toml"
-    file.write_text(
-        '[dataset]\nsource = "a.csv"\nunit = "who"\nrows_per_unit = 1\n[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n'
-    )
-    assert load_schema(file).rows_per_unit == dt.Schema("a.csv", {"a": dt.Boolean()}, unit="who").rows_per_unit == 1
+    head = '[dataset]\nsource = "a.csv"\nunit = "who"\n'
+    tail = '[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n'
+    file.write_text(head + tail)
+    both = '(?s)rows_per_unit = 10 .*rows_per_unit = "private"'
+    with pytest.raises(dt.InvalidArgument, match=both):
+        load_schema(file)
+    with pytest.raises(dt.InvalidArgument, match=both):
+        dt.Schema("a.csv", {"a": dt.Boolean()}, unit="who")
+    file.write_text(f"{head}rows_per_unit = 1\n{tail}")
+    assert load_schema(file).rows_per_unit == 1
+    assert dt.Schema("a.csv", {"a": dt.Boolean()}).rows_per_unit == 1  # every row is a person
 
 
 def test_long_tables_are_cut_on_the_screen_and_whole_in_json(tmp_path):
