@@ -17,7 +17,7 @@ from dither.interfaces.http.questions import Question
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.entries import DERIVED, FAILED, Body, Entry, charged_losses, derived_entries, derived_of
+from dither.ledger.entries import DERIVED, FAILED, Body, Entry, Stored, charged_losses, derived_entries, derived_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
 from dither.quotes.quote import Quote
@@ -185,7 +185,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
     return payload
 
 
-def with_notes(stored: JsonObject) -> JsonObject:
+def with_notes(stored: Stored) -> Stored:
     """A release as the ledger keeps it, with the sentences that follow from it."""
     return {**stored, "notes": [*Release.from_dict(stored).notes()]}
 
