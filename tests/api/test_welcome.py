@@ -110,6 +110,7 @@ def test_frames_of_groups_can_be_wide_and_use_the_names_that_were_given(session)
         "count",
         "count_lower",
         "count_upper",
+        "notes",
     ]
     assert frame["job"].tolist() == ["clerk", "nurse"]
     assert len(answers.to_frame()) == 4
@@ -179,7 +180,8 @@ def test_tables_fit_a_terminal(width, monkeypatch, capsys):
     output.show([release], ["a question that is long enough to be broken into several lines of a narrow terminal"])
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= width for line in lines)
-    assert any(f"{release.interval[0]:,.2f} .. {release.interval[1]:,.2f}" in line for line in lines)
+    ((_, answer, (low, high)),) = release.formatted_rows()
+    assert any(answer in line and f"{low} .. {high}" in line for line in lines)
     assert ("mechanism: inverse" in lines) == (width < 100)
 
 
