@@ -180,8 +180,8 @@ def test_releases_keep_their_limit_in_json():
     assert "person_limit" not in dt.count([True], epsilon=1.0).to_dict()
     assert (
         PersonLimit(0.2, 12).text(None)
-        == "uses at most 12 rows per person, a limit that was found privately for epsilon 0.2; rows beyond that are not "
-        "counted"
+        == "uses at most 12 rows per person, a limit that was found privately for epsilon 0.2; rows beyond that are "
+        "not counted"
     )
 
 
