@@ -51,7 +51,9 @@ def released(
         claim=plan.claim,
         derived_from=plan.derived_from,
         clamped_to=result.clamped_to,
-        person_limit=result.person_limit,
+        person_limit=result.person_limit or plan.person_limit,
+        unit=plan.unit,
+        range=plan.answer_range if result.clamped_to is None else None,
         interval_of=plan.interval_of,
         simultaneous=None if result.interval is None else simultaneous or plan.simultaneous,
     )

@@ -48,7 +48,7 @@ def plot_release(release: Release, ax: Axes | None = None) -> Drawn:
         ax = _axes(ax, height=5.0)
         draw_points(ax, release)
     elif isinstance(release.value, tuple):
-        rows = release.rows()
+        rows = release.shown_rows()
         ax = _axes(ax, height=1.2 + 0.4 * len(rows))
         draw_rows(
             ax, [value for _, value, _ in rows], [interval for *_, interval in rows], [label for label, *_ in rows]
@@ -88,7 +88,7 @@ def plot_questions(questions: list[tuple[str, list[Release], list[str]]]) -> Dra
 def _rows(releases: list[Release], labels: list[str]) -> tuple[list[str], list[Released], list[Released]]:
     names, values, intervals = [], [], []
     for release, label in zip(releases, labels, strict=True):
-        for name, value, interval in release.rows():
+        for name, value, interval in release.shown_rows():
             text = f"{label}: {name}" if isinstance(release.value, tuple) else label
             names.append(f"{text}: {value}" if isinstance(value, str) else text)
             values.append(None if isinstance(value, str) else value)
@@ -147,7 +147,7 @@ def draw_points(ax: Axes, release: Release) -> None:
 
 def draw_histogram(ax: Axes, release: Release) -> None:
     """Noisy counts as bars with their intervals: upright for bins of numbers, lying for categories with long names."""
-    rows = release.rows()
+    rows = release.shown_rows()
     labels, counts, intervals = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     if any(len(label) > LONG_NAME for label in labels) and not all(" to " in label for label in labels):
         return _draw_lying(ax, labels, counts, intervals)

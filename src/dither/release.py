@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 import types
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
 
@@ -13,6 +13,19 @@ from dither.aliases import older_name
 from dither.errors import InvalidArgument
 from dither.plain import Json, plain, unchanged
 from dither.privacy import LEFT_OUT, Loss, Neighbours
+from dither.wording import (
+    NOTHING_LEARNT,
+    Ends,
+    answer_text,
+    bound_text,
+    ends_text,
+    formatted,
+    formatted_all,
+    hidden_text,
+    learnt_nothing,
+    person_text,
+    within,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +48,8 @@ IntervalName: TypeAlias = Literal["sample", "population"]
 """What an interval covers: the statistic of the records, or that of the population that they are a sample of."""
 SAMPLE: IntervalName = "sample"
 POPULATION: IntervalName = "population"
+PUBLIC = "public"
+"""The mechanism of answers that are public facts, such as a declared number of rows."""
 MOST_PRINTED = 12
 """Of several values so many are printed; ``rows()`` has all."""
 GroupKey: TypeAlias = str | int | float | datetime.date
@@ -88,10 +103,10 @@ class ClampedTo:
 
 @dataclass(frozen=True)
 class PersonLimit:
-    """How much of each person counts, where that was found privately: the answer is about what lies within it."""
+    """How much of each person counts, declared or found privately: the answer is about what lies within it."""
 
-    epsilon: float
-    """The part of the privacy loss that finding it took."""
+    epsilon: float | None
+    """The part of the privacy loss that finding it took; None where it is declared."""
     rows: int | None = None
     """Of each person at most so many rows count; None where totals are limited."""
     total: tuple[float, float] | None = None
@@ -103,16 +118,23 @@ class PersonLimit:
     counted: Literal["rows", "groups"] = "rows"
     """What ``rows`` is a number of: people are counted once in each group."""
 
-    def __str__(self) -> str:
-        whence = f"a limit that was found privately for epsilon {self.epsilon:g}"
+    def text(self, unit: str | None) -> str:
+        """In a sentence, what the answer is about.  unit: what tells people apart.
+
+        >>> PersonLimit(None, 1).text("customer")
+        'uses at most 1 row per person of customer; rows beyond that are not counted'
+        """
+        person = person_text(unit)
+        found = "" if self.epsilon is None else f", a limit that was found privately for epsilon {self.epsilon:g}"
         if self.total is not None:
             low, high = map(formatted, self.total)
-            clamped = f"the total of each person is clamped to [{low}, {high}]"
-            scaled = f"the totals of each person in all groups are scaled down to at most {high} together"
-            return f"{scaled if self.is_weighted else clamped}, {whence}; nothing is said of what lies beyond"
+            clamped = f"the total of each {person} is clamped to [{low}, {high}]"
+            scaled = f"the totals of each {person} in all groups are scaled down to at most {high} together"
+            return f"{scaled if self.is_weighted else clamped}{found}; nothing is said of what lies beyond"
         if self.is_weighted:
-            return f"all {self.counted} of one person together weigh at most {self.rows:,} {self.counted}, {whence}"
-        return f"of each person at most {self.rows:,} rows count, {whence}"
+            return f"all {self.counted} of one {person} together weigh at most {self.rows:,} {self.counted}{found}"
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        return f"uses at most {rows} per {person}{found}; rows beyond that are not counted"
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
@@ -123,7 +145,7 @@ class PersonLimit:
     @classmethod
     def from_dict(cls, payload: Mapping[str, Json]) -> PersonLimit:
         """What ``to_dict`` wrote."""
-        spent, rows = cast("tuple[float, int | None]", (payload["epsilon"], payload["rows"]))
+        spent, rows = cast("tuple[float | None, int | None]", (payload["epsilon"], payload["rows"]))
         total = cast("list[float] | None", payload["total"])
         counted: Literal["rows", "groups"] = "groups" if payload["counted"] == "groups" else "rows"
         ends = None if total is None else (total[0], total[1])
@@ -171,7 +193,13 @@ class Release(Generic[V_co, B_co]):
     clamped_to: ClampedTo | None = None
     """Where no bounds were known: how those of ``clamped`` were found, which the answer and its interval are about."""
     person_limit: PersonLimit | None = None
-    """Where one person may own many rows and no limit is declared: the one that was found."""
+    """Where one person may own many rows: the limit that is declared, or the one that was found."""
+    unit: str | None = None
+    """What tells people apart, where they are what is hidden: a column, or of linked tables the table of people."""
+    range: Counted = None
+    """Between which ends an answer can lie, by public facts; None: not known, as an end: there is none.
+
+    A pair for all values, or one for each where they differ."""
     interval_of: IntervalName = SAMPLE
 
     simultaneous: float | None = None
@@ -200,8 +228,8 @@ class Release(Generic[V_co, B_co]):
         """True if the mechanism declined to answer; that is a result, and it was paid for."""
         return self.value is None
 
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values for JSON; the keys are stable and documented in docs/release.md."""
+    def stored_fields(self) -> dict[str, Json]:
+        """What the ledger keeps: ``to_dict`` without the sentences, which follow from it."""
         return {
             "query": self.query,
             "value": plain(self.value, unchanged),
@@ -224,10 +252,16 @@ class Release(Generic[V_co, B_co]):
             **({} if self.derived_from is None else {"derived_from": self.derived_from}),
             **({} if self.clamped_to is None else {"clamped_to": self.clamped_to.to_dict()}),
             **({} if self.person_limit is None else {"person_limit": self.person_limit.to_dict()}),
+            **({} if self.unit is None else {"unit": self.unit}),
+            **({} if self.range is None else {"range": plain(self.range, unchanged)}),
             **({} if self.interval_of == SAMPLE else {"interval_of": self.interval_of}),
             **({} if self.simultaneous is None else {"simultaneous": self.simultaneous}),
             "reason": self.reason,
         }
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values for JSON, with what they mean in sentences; the keys are stable: docs/release.md."""
+        return {**self.stored_fields(), "notes": [*self.notes()]}
 
     @classmethod
     def from_dict(cls, payload: Mapping[str, Released]) -> Release:
@@ -255,6 +289,8 @@ class Release(Generic[V_co, B_co]):
             simultaneous=payload.get("simultaneous"),
             clamped_to=limits,
             person_limit=None if limit is None else PersonLimit.from_dict(limit),
+            unit=payload.get("unit"),
+            range=_tupled(payload.get("range")),
             interval_of=payload.get("interval_of", SAMPLE),
         )
 
@@ -285,39 +321,57 @@ class Release(Generic[V_co, B_co]):
 
     def _answer(self) -> str:
         if not isinstance(self.value, tuple):
-            return formatted(self.value)
+            ((_, value, _),) = self.formatted_rows()
+            return value
         if not self.value:
             return "[], nothing found"
-        few = ", ".join(self._part(*row) for row in self.rows()[:MOST_PRINTED])
+        few = ", ".join(self._part(*row) for row in self.formatted_rows()[:MOST_PRINTED])
         return f"[{few}{', ...' if len(self.value) > MOST_PRINTED else ''}]"
 
-    def _part(self, label: str, value: Released, ends: Released) -> str:
+    def _part(self, label: str, value: str, ends: tuple[str, str] | None) -> str:
         """One of several values with its name, where it has one, and its interval."""
         named = "" if self.labels is None else f"{label}: "
-        between = "" if ends is None else f" ({formatted(ends[0])} to {formatted(ends[1])})"
-        return f"{named}{formatted(value)}{between}"
+        return f"{named}{value}{'' if ends is None else f' ({ends[0]} to {ends[1]})'}"
 
     def _interval_text(self) -> str:
         if self.interval is None or self.confidence is None or self.value == ():
             return ""
         if isinstance(self.value, tuple):
             return f", with {_percent(self.confidence)} intervals{covered_text(self.interval_of)}"
-        ends = cast("tuple[Hashable, Hashable]", self.interval)  # of a single answer
-        low, high = (formatted(end) for end in ends)
+        ((_, _, ends),) = self.formatted_rows()
+        low, high = ends or ("", "")
         return f", {_percent(self.confidence)}{covered_text(self.interval_of)} between {low} and {high}"
 
     def __repr__(self) -> str:
         return f"<Release {self._summary()}, {self.mechanism}{self._notes()}>"
 
+    def notes(self) -> list[str]:
+        """What the answer is an answer about, in sentences: whose privacy, which rows, what is left out or clamped.
+
+        Every form of a release (print, table, frame, notebook, JSON, page, CSV) takes them from here.
+        """
+        return table_notes([self])
+
+    def learnt_nothing(self) -> list[str]:
+        """The names of the values whose interval is the whole range of possible answers."""
+        if self.range is None or self.interval is None or self.mechanism == PUBLIC:
+            return []
+        each = zip(self.rows(), self._ranges(), strict=True)
+        return [label for (label, _, ends), possible in each if learnt_nothing(ends, possible)]
+
+    def _ranges(self) -> list[Ends]:
+        """The range of possible answers of each value."""
+        ends = cast("Ends | tuple[Ends, ...]", self.range)
+        count = len(self.value) if isinstance(self.value, tuple) else 1
+        if ends is not None and isinstance(ends[0], tuple) and len(ends) == count:
+            return list(cast("tuple[Ends, ...]", ends))
+        return [cast("Ends", ends)] * count
+
     def _notes(self) -> str:
-        together = "" if self.simultaneous is None else f"; {held_text([self])}"
-        return f"{self._clamped()}{self._reading()}{together}{self._derived()}{self._claim()}"
+        return f"{''.join(f'; {note}' for note in self.notes())}{self._sources()}"
 
-    def _clamped(self) -> str:
-        return "".join(f"; {found}" for found in (self.clamped_to, self.person_limit) if found is not None)
-
-    def _reading(self) -> str:
-        return "".join(f"; {reading}" for reading in readings([self]))
+    def _sources(self) -> str:
+        return f"{self._derived()}{self._claim()}"
 
     def _derived(self) -> str:
         return "" if self.derived_from is None else f"; {derived_text(self.derived_from)}"
@@ -333,6 +387,29 @@ class Release(Generic[V_co, B_co]):
         ends: Released = self.interval or (None,) * len(self.value)
         return list(zip(labels, self.value, ends, strict=True))
 
+    def shown_rows(self) -> list[tuple[str, Released, Released]]:
+        """``rows`` as people see them: what noise moved beyond the possible answers is the nearest of them.
+
+        A count of -3 is shown as 0; ``value`` and ``rows`` have the number that was drawn.
+        """
+        each = zip(self.rows(), self._ranges(), strict=True)
+        return [
+            (label, within(value, all_of), None if ends is None else tuple(within(end, all_of) for end in ends))
+            for (label, value, ends), all_of in each
+        ]
+
+    def formatted_rows(self) -> list[tuple[str, str, tuple[str, str] | None]]:
+        """``shown_rows`` as texts, with the digits that the intervals support."""
+        each = zip(self.rows(), self.shown_rows(), self._ranges(), strict=True)
+        return [
+            (
+                label,
+                "refused" if value is None else answer_text(value, drawn, all_of),
+                None if ends is None else ends_text(ends, all_of),
+            )
+            for (_, _, drawn), (label, value, ends), all_of in each
+        ]
+
     def to_frame(self) -> DataFrame:
         """A pandas frame with one row for each value, as that of several releases."""
         return Releases([self], self.loss).to_frame()
@@ -344,9 +421,9 @@ class Release(Generic[V_co, B_co]):
         note_text = f"<br><small>{html.escape(note)}</small>"
         if isinstance(self.value, tuple):
             body = "".join(
-                f"<tr><td>{html.escape(label)}</td><td>{html.escape(formatted(value))}</td>"
-                f"<td>{'' if interval is None else html.escape(' to '.join(map(formatted, interval)))}</td></tr>"
-                for label, value, interval in self.rows()
+                f"<tr><td>{html.escape(label)}</td><td>{html.escape(value)}</td>"
+                f"<td>{'' if interval is None else html.escape(' to '.join(interval))}</td></tr>"
+                for label, value, interval in self.formatted_rows()
             )
             return f"<div><b>{html.escape(self.title)}</b><table>{body}</table>{note_text}</div>"
         if self.value is None:
@@ -403,12 +480,21 @@ class Releases(list[Release[V, B]], Generic[V, B]):
         return list(payload.values())
 
     def to_frame(self, *, wide: bool = False) -> DataFrame:
-        """A pandas frame of ``rows``; ``wide``: of ``wide_rows``, one row for each group."""
+        """A pandas frame of ``rows``; ``wide``: of ``wide_rows``, one row for each group.
+
+        The column ``notes`` says what the answers are about.
+        """
         try:
             import pandas as pd  # noqa: PLC0415  (an optional part)
         except ImportError:
             raise InvalidArgument("to_frame", "pandas", "install pandas for frames; .rows() needs nothing") from None
-        return pd.DataFrame(self.wide_rows() if wide else self.rows())
+        if wide:
+            frame = pd.DataFrame(self.wide_rows())
+            frame["notes"] = "; ".join(self.notes())
+            return frame
+        frame = pd.DataFrame(self.rows())
+        frame["notes"] = ["; ".join(release.notes()) for release in self for _ in release.rows()]
+        return frame
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
@@ -419,24 +505,23 @@ class Releases(list[Release[V, B]], Generic[V, B]):
         }
 
     def __repr__(self) -> str:
-        few = "\n".join(f"  {release!r}" for release in self[:20])
+        few = "\n".join(f"  <Release {item._summary()}, {item.mechanism}{item._sources()}>" for item in self[:20])
         more = f"\n  ... and {len(self) - 20} more" if len(self) > 20 else ""
         notes = "".join(f"\n{note}" for note in self.notes())
         return f"<Releases, {self.loss} for all {len(self)}:\n{few}{more}{notes}\n>"
 
     def notes(self) -> list[str]:
-        """What must be known to read the table: how its intervals hold, and who is in none of its groups."""
+        """What must be known to read the table: what its answers are about, and how their intervals hold."""
         return table_notes(self)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(str(key))}</th>" for key in (self.rows()[0] if self else {}))
+        texts = [row for release in self for row in release.formatted_rows()]
         body = "".join(
-            "<tr>"
-            + "".join(f"<td>{html.escape('' if cell is None else formatted(cell))}</td>" for cell in row.values())
-            + "</tr>"
-            for row in self.rows()
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row, *text)) + "</tr>"
+            for row, text in zip(self.rows(), texts, strict=True)
         )
-        note = "; ".join([f"privacy loss {self.loss}{_interval_level(self)}", *readings(self), *self.notes()])
+        note = "; ".join([f"privacy loss {self.loss}{_interval_level(self)}", *self.notes()])
         return f"<div><table><tr>{head}</tr>{body}</table><small>{html.escape(note)}</small></div>"
 
     def plot(self, ax: Axes | None = None) -> Drawn:
@@ -461,6 +546,13 @@ class Releases(list[Release[V, B]], Generic[V, B]):
             return plot_questions(questions)
         title, same, labels = questions[0]
         return plot_releases(same, labels, title, ax)
+
+
+def _cells(row: Mapping[str, Released], label: str, value: str, ends: tuple[str, str] | None) -> list[str]:  # noqa: ARG001
+    """The cells of a row of ``Releases.rows``, numbers as people see them."""
+    low, high = ends or ("", "")
+    texts = {"value": "" if row["value"] is None else value, "lower": low, "upper": high}
+    return [texts.get(key) or ("" if cell is None or key in texts else formatted(cell)) for key, cell in row.items()]
 
 
 if TYPE_CHECKING:
@@ -508,7 +600,7 @@ def readings(releases: Iterable[Release]) -> list[str]:
     # (what was found says so itself)
     pairs = [pair for candidate in listed if candidate.clamped_to is None for pair in _pairs(candidate.clamped)]
     if pairs:
-        ends = dict.fromkeys(f"{_shortly(low)} to {_shortly(high)}" for low, high in pairs)
+        ends = dict.fromkeys(f"{bound_text(low)} to {bound_text(high)}" for low, high in pairs)
         words.append(f"values outside {', '.join(ends)} are clamped")
     return words
 
@@ -527,14 +619,33 @@ def missing_text(missing: Counted) -> str:
 
 
 def table_notes(releases: Sequence[Release]) -> list[str]:
-    """What must be known to read several releases: how intervals hold, and who is in none of the groups."""
-    notes, grouped = [], len({str(release.group) for release in releases if release.group}) > 1
+    """What must be known to read releases: whose privacy, which rows, what was learnt, and how intervals hold."""
+    paid = [release for release in releases if release.mechanism != PUBLIC]
+    notes = [hidden_text(release.neighbours, release.unit) for release in paid]
+    notes += [release.person_limit.text(release.unit) for release in releases if release.person_limit is not None]
+    notes += _learnt_text(releases)
+    notes += [str(release.clamped_to) for release in releases if release.clamped_to is not None]
+    notes += readings(releases)
+    grouped = len({str(release.group) for release in releases if release.group}) > 1
     if grouped:
-        together = "the privacy loss of a question covers all of its groups together"
-        notes.append(f"{together}; rows with another value are in none")
+        notes.append("all groups share one privacy loss; rows with another value are in none of them")
     if (grouped or any(release.simultaneous is not None for release in releases)) and held_text(releases):
         notes.append(held_text(releases))
-    return notes
+    return list(dict.fromkeys(notes))
+
+
+def _learnt_text(releases: Sequence[Release]) -> list[str]:
+    """That nothing was learnt, where intervals are the whole range of possible answers: of all values, or of which."""
+    several = len(releases) > 1
+    names = [
+        f"{release.title}: {label}" if several and isinstance(release.value, tuple) else label
+        for release in releases
+        for label in release.learnt_nothing()
+    ]
+    if not names:
+        return []
+    few = f" about {', '.join(names[:MOST_PRINTED])}{', ...' if len(names) > MOST_PRINTED else ''}"
+    return [NOTHING_LEARNT.format(about=few if len(names) < sum(len(each.rows()) for each in releases) else "")]
 
 
 def held_text(releases: Sequence[Release]) -> str:
@@ -559,17 +670,6 @@ def _percent(level: float) -> str:
     return f"{100 * level:.4g}%"
 
 
-def _shortly(end: Hashable) -> str:
-    """A declared bound: whole where it is."""
-    if isinstance(end, (int, float)) and not isinstance(end, bool) and abs(end) >= _LONG:
-        return f"{float(end):.6g}"
-    return formatted(int(end) if isinstance(end, float) and end.is_integer() else end)
-
-
-_LONG = 1e19
-"""Bounds from here on, beyond all whole numbers of 64 bits, are written with an exponent."""
-
-
 def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:
     """Bounds of one column, or of each of several."""
     if not isinstance(clamped, tuple):
@@ -583,19 +683,3 @@ def _pairs(clamped: Counted) -> list[tuple[Counted, Counted]]:
 def derived_text(entry: int) -> str:
     """In words, which release an answer was computed from."""
     return f"computed from the release of charge {entry}" if entry else "computed from a release that another paid for"
-
-
-def formatted_all(numbers: Hashable) -> str:
-    """One number, or several in a row."""
-    return ", ".join(formatted(number) for number in numbers) if isinstance(numbers, tuple) else formatted(numbers)
-
-
-def formatted(number: Hashable) -> str:
-    """A number with as many digits as people read, a point as several; dates and categories as they are."""
-    if isinstance(number, tuple):
-        return f"({', '.join(formatted(item) for item in number)})"
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        return str(number)
-    if isinstance(number, int):
-        return f"{number:,}"
-    return f"{number:,.2f}" if abs(number) >= 1000 else f"{number:.6g}"

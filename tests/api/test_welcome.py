@@ -110,6 +110,7 @@ def test_frames_of_groups_can_be_wide_and_use_the_names_that_were_given(session)
         "count",
         "count_lower",
         "count_upper",
+        "notes",
     ]
     assert frame["job"].tolist() == ["clerk", "nurse"]
     assert len(answers.to_frame()) == 4
@@ -138,13 +139,22 @@ def test_a_price_in_quotes_says_so():
         dt.median(PAY, bounds=(0, 600_000), epsilon="a half")
 
 
-def test_one_row_of_a_person_is_the_default_everywhere(tmp_path):
-    """In a schema file as in Python."""
+def test_no_limit_of_rows_is_assumed_anywhere(tmp_path):
+    """A unit without a limit is refused with both choices, in a schema file as in Python."""
     from dither.sources.schema_file import load_schema
 
     file = tmp_path / "s.toml"
-    file.write_text('[dataset]\nsource = "a.csv"\nunit = "who"\n[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n')
-    assert load_schema(file).rows_per_unit == dt.Schema("a.csv", {"a": dt.Boolean()}, unit="who").rows_per_unit == 1
+    head = '[dataset]\nsource = "a.csv"\nunit = "who"\n'
+    tail = '[budget]\nepsilon = 1\n[columns.a]\ntype = "boolean"\n'
+    file.write_text(head + tail)
+    both = '(?s)rows_per_unit = 10 .*rows_per_unit = "private"'
+    with pytest.raises(dt.InvalidArgument, match=both):
+        load_schema(file)
+    with pytest.raises(dt.InvalidArgument, match=both):
+        dt.Schema("a.csv", {"a": dt.Boolean()}, unit="who")
+    file.write_text(f"{head}rows_per_unit = 1\n{tail}")
+    assert load_schema(file).rows_per_unit == 1
+    assert dt.Schema("a.csv", {"a": dt.Boolean()}).rows_per_unit == 1  # every row is a person
 
 
 def test_long_tables_are_cut_on_the_screen_and_whole_in_json(tmp_path):
@@ -170,7 +180,8 @@ def test_tables_fit_a_terminal(width, monkeypatch, capsys):
     output.show([release], ["a question that is long enough to be broken into several lines of a narrow terminal"])
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= width for line in lines)
-    assert any(f"{release.interval[0]:,.2f} .. {release.interval[1]:,.2f}" in line for line in lines)
+    ((_, answer, (low, high)),) = release.formatted_rows()
+    assert any(answer in line and f"{low} .. {high}" in line for line in lines)
     assert ("mechanism: inverse" in lines) == (width < 100)
 
 

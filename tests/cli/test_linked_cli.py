@@ -72,7 +72,7 @@ def test_several_tables_of_a_database_are_linked_tables(folder):
         folder,
         *("clinic.sqlite", "--table", "people", "--table", "visits", "-o", "clinic.toml", "--person", "people"),
         *("--key", "people=id", "--link", "visits.patient=people", "--column", "visits.cost=real:0:9"),
-        *("--epsilon", "1"),
+        *("--epsilon", "1", "--rows-per-unit", "1"),
     )
     assert {name: (table.source, table.table) for name, table in schema.tables.items()} == {
         "people": ("clinic.sqlite", "people"),
@@ -88,7 +88,7 @@ def test_the_layout_of_text_files_stands_with_each_of_them(folder):
         folder,
         *("people.csv", "visits.csv", "-o", "clinic.toml", "--delimiter", "|", "--person", "people"),
         *("--key", "people=id", "--link", "visits.patient=people", "--column", "visits.cost=real:0:9"),
-        *("--epsilon", "1"),
+        *("--epsilon", "1", "--rows-per-unit", "1"),
     )
     assert [table.layout.delimiter for table in schema.tables.values()] == ["|", "|"]
 
@@ -104,7 +104,7 @@ def test_the_layout_of_text_files_stands_with_each_of_them(folder):
         (("--rows-per-unit", "many"), "must be a whole number"),
         (("--rows-per-unit", "0"), "must be a whole number"),
         (("--column", "cost=real:0:1"), "must be written TABLE.COLUMN"),
-        ((*LINKED, "--link", "items.drug=people"), "two people"),
+        ((*LINKED, "--link", "items.drug=people", "--rows-per-unit", "1"), "two people"),
     ],
 )
 def test_flags_that_can_not_be_are_refused(folder, words, message):

@@ -8,8 +8,19 @@ import pytest
 import dither as dt
 from compatibility.laying import HERE, differences, kept, lay_sources
 
+UNLIMITED = "unit_alone"
+"""Names a unit and no limit of rows, which version 0.1.0 read as 1."""
 
-@pytest.mark.parametrize("name", sorted(kept("schemas")))
+
+def test_a_unit_without_a_limit_is_refused(tmp_path):
+    """With the line to add: no limit is assumed."""
+    lay_sources(tmp_path / "data")
+    shutil.copy(HERE / "schemas" / f"{UNLIMITED}.toml", tmp_path)
+    with pytest.raises(dt.InvalidArgument, match="rows_per_unit = 10"):
+        dt.open(tmp_path / f"{UNLIMITED}.toml", ledger=":memory:")
+
+
+@pytest.mark.parametrize("name", sorted(set(kept("schemas")) - {UNLIMITED}))
 def test_a_schema_file_means_what_it_meant(name, tmp_path):
     """Names, columns, people, budget and what is publicly known, through ``dt.open``."""
     lay_sources(tmp_path / "data")

@@ -235,7 +235,7 @@ def test_bytes_that_are_no_text_are_another_text(where, place):
         assert dt.inspect.value(dt.Count(), session, where="g IS NULL") == 1
         assert dt.inspect.value(dt.Count(), session, where="g <> 'a'") == 7
         assert dt.inspect.rows(session, ["g"]).num_rows == len(RAW)
-    with asked({"source": source}, {"v": dt.Integer(0, 9)}, unit="g", name="people") as session:
+    with asked({"source": source}, {"v": dt.Integer(0, 9)}, unit="g", rows_per_unit=1, name="people") as session:
         assert session.ask(dt.Count(), epsilon=1.0).value is not None
     with asked({"source": source}, {"g": dt.Category(), "v": dt.Integer(0, 9)}, name="found") as session:
         session.ask(dt.Count(), by="g", epsilon=1.0, delta=1e-6)

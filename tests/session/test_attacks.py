@@ -37,7 +37,9 @@ def test_a_record_is_in_one_group_whatever_the_collation(tmp_path):
     assert [one.value for one in opened.ask(dt.Count(), by="job", **options)] == [2, 1, 0]
     assert list(opened.ask(dt.Histogram("job"), **options).value) == [2, 1, 0, 0]
     assert opened.ask(dt.Count(), where="job = 'CLERK'", **options).value == 0
-    people = dt.open(tmp_path / "book.duckdb", table="t", columns=columns, unit="who", name="people", budget=BUDGET)
+    people = dt.open(
+        tmp_path / "book.duckdb", table="t", columns=columns, unit="who", rows_per_unit=1, name="people", budget=BUDGET
+    )
     assert people.ask(dt.Count(), **options).value == 2
 
 

@@ -182,8 +182,9 @@ def test_releases_keep_their_limit_in_json():
         assert ReleaseAnswer.model_validate(written).person_limit is not None
     assert "person_limit" not in dt.count([True], epsilon=1.0).to_dict()
     assert (
-        str(PersonLimit(0.2, 12))
-        == "of each person at most 12 rows count, a limit that was found privately for epsilon 0.2"
+        PersonLimit(0.2, 12).text(None)
+        == "uses at most 12 rows per person, a limit that was found privately for epsilon 0.2; rows beyond that are "
+        "not counted"
     )
 
 

@@ -271,7 +271,7 @@ def test_a_schema_that_contradicts_the_source():
     with pytest.raises(dt.InvalidArgument, match="column of the source"):
         dt.open(people(), columns={"wage": dt.Real(0, 1)}, budget=dt.Budget(1.0))
     with pytest.raises(dt.InvalidArgument, match="unit"):
-        dt.open(people(), columns={"pay": dt.Real(0, 1)}, unit="pay", budget=dt.Budget(1.0))
+        dt.open(people(), columns={"pay": dt.Real(0, 1)}, unit="pay", rows_per_unit=1, budget=dt.Budget(1.0))
     with pytest.raises(dt.InvalidArgument, match="budget"):
         dt.open(people(), columns={"pay": dt.Real(0, 1)})
 

@@ -737,10 +737,10 @@ def test_declarations_without_an_owner_for_each_row_are_refused():
         ({"Items": {"public": True}}, "tables", "two tables have this name"),
     ):
         with pytest.raises(InvalidArgument, match=reason) as refused:
-            Schema.linked(tables(**changes), person="people")
+            Schema.linked(tables(**changes), person="people", rows_per_unit=1)
         assert refused.value.argument == argument
     with pytest.raises(InvalidArgument, match="one of the tables"):
-        Schema.linked(tables(), person="nobody")
+        Schema.linked(tables(), person="nobody", rows_per_unit=1)
 
 
 def test_keys_of_other_types_than_texts_and_whole_numbers_are_refused_before_anything_is_read():

@@ -412,6 +412,7 @@ def test_the_documentation_lists_every_function():
             "flag": dt.Boolean(),
         },
         unit="person",
+        rows_per_unit=1,
     )
     rows = documented()
     known = {*functions_of(scope_of(schema)), *functions_of(GRAPH)}

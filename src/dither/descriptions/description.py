@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from dither.errors import InvalidArgument
 from dither.plain import Json, plain
 from dither.privacy import Loss
-from dither.release import Release, formatted
+from dither.release import Release
 from dither.sources.grid import MOST_STEPS
 from dither.sources.lines import USUAL, TextLayout
 from dither.sources.schema import Schema
 from dither.sources.schema_file import dump_schema
 from dither.sources.types import Boolean, Category, ColumnType, Date, Integer, Real
+from dither.wording import formatted
 
 if TYPE_CHECKING:
     from dither.descriptions.reading import Storage

@@ -181,6 +181,12 @@ _CLAMPED = Annotated[
 ]
 Clamped = Annotated[Read, Accepts(_CLAMPED | None)]
 """The bounds to which values outside are clamped: two ends, or two for each column."""
+_END_OR_NONE = followed(listed(SCALAR | None, 2, 2), list)
+_RANGE = either(
+    lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_END_OR_NONE, 1), _END_OR_NONE
+)
+Range = Annotated[Read, Accepts(_RANGE | None)]
+"""Between which ends an answer can lie: two, or two for each value; null as an end: there is none."""
 Keys = Annotated[dict[str, Read], Accepts(by_name(SCALAR | None, 1_000, "keys"))]
 """The key of a group."""
 Names = Annotated[list[str], Accepts(names(MOST_VALUES))]
@@ -253,9 +259,9 @@ class ClampedToAnswer(AnswerModel):
 
 
 class PersonLimitAnswer(AnswerModel):
-    """A limit of what one person contributes that was found privately."""
+    """A limit of what one person contributes: declared, or found privately for a part of epsilon."""
 
-    epsilon: Finite
+    epsilon: Finite | None
     rows: Whole | None = None
     total: Annotated[tuple[Exact, Exact], Accepts(pair(Finite, "must be a list of two numbers"))] | None = None
     is_weighted: Flag = False
@@ -284,6 +290,10 @@ class ReleaseAnswer(LossAnswer):
     derived_from: Whole | None = None
     clamped_to: ClampedToAnswer | None = None
     person_limit: PersonLimitAnswer | None = None
+    unit: str | None = None
+    range: Range = None
+    notes: Names = Field(default_factory=list)
+    """What the answer is about, in sentences, which follow from the other fields."""
     interval_of: Annotated[IntervalName, Accepts(choice(SAMPLE, POPULATION))] = SAMPLE
     simultaneous: Level | None = None
 

@@ -39,6 +39,8 @@ class MemoryLedger(Ledger):
     Loss(epsilon=0.6, delta=0.0)
     """
 
+    is_durable = False
+
     def __init__(self) -> None:
         super().__init__(SqliteDatabase(None, _WAIT))
 

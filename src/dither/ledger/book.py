@@ -13,7 +13,7 @@ import itertools
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from dither.accounting import filters
 from dither.accounting.filters import DELTA_UNITS, FilterState
@@ -78,6 +78,9 @@ _SIZES = "SELECT number, LENGTH(body) FROM dither_entries"
 
 class Ledger:
     """Budgets, charges and releases of several datasets; safe for threads, and for processes where it is on disk."""
+
+    is_durable: ClassVar[bool] = True
+    """False if it is forgotten with this process."""
 
     def __init__(self, database: Database, *, create: bool = True, check: bool = True) -> None:
         self._database = database

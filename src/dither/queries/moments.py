@@ -22,7 +22,7 @@ from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Missing, Query, not_proved
 from dither.queries.registry import Menu, Sql, query
 from dither.queries.vectors import Matrix, MatrixShape, column_names
-from dither.release import B_co, Released, V_co
+from dither.release import B_co, Counted, Released, V_co
 from dither.sources.column import Shape, Table, columns_of, complete_rows, only_columns
 from dither.sources.grid import Grid
 from dither.sources.schema import Schema
@@ -135,6 +135,8 @@ class _OfMoments(_Pair[V_co, B_co]):
 
     is_transformed = True
     has_y_square: ClassVar[bool] = True
+    possible: ClassVar[tuple[float, float] | None] = None
+    """Between which ends it lies whatever the moments are, where that is known."""
     default_drop = True
 
     def shape(self, data: Columns) -> Shape:
@@ -197,6 +199,10 @@ class MomentsPlan(WrappedPlan[R_contra]):
     @property
     def labels(self) -> tuple[str, ...] | None:
         return self.parts
+
+    @property
+    def answer_range(self) -> Counted:
+        return self.query.possible
 
     @property
     def confidence(self) -> float | None:
@@ -307,6 +313,7 @@ class Correlation(_OfMoments[float, Interval]):
     """
 
     noun: ClassVar[str] = "correlation"
+    possible = (-1.0, 1.0)
 
     def of_moments(self, statistic: Moments, moments: Sequence[float]) -> float:
         summary = _Summary.of(statistic, moments)

@@ -74,6 +74,10 @@ class PeoplePlan(WithinDrawnPlan[PeopleGroup]):
         """The results of some groups: private in, public out."""
 
     @property
+    def answer_range(self) -> Counted:
+        return (0, None) if self.read.column is None else None
+
+    @property
     def people(self) -> PeopleRead:
         return self.read
 
@@ -347,6 +351,10 @@ class PeopleMean(PeoplePlan):
         plan = cls(label, read, most, draw, _rest(options, rate), options.loss, False, missing, ends)
         plan.rehearse()
         return plan
+
+    @property
+    def answer_range(self) -> Counted:
+        return self.clamped
 
     def statistic(self, below: int, above: int) -> Statistic:  # noqa: ARG002
         return for_people(FilteredMean(self.read.grid, Neighbours.ADD_REMOVE_CHANGE), above)

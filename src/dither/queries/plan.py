@@ -16,6 +16,7 @@ from dither.numbers import exact
 from dither.privacy import LEFT_OUT, FilterName, Loss, Neighbours, Simultaneous, fraction_of_unit
 from dither.release import POPULATION, SAMPLE, ClampedTo, Counted, IntervalName, PersonLimit, Released
 from dither.sources.grid import Grid
+from dither.statistics.statistic import VectorStatistic
 
 if TYPE_CHECKING:
     from typing import Any
@@ -195,6 +196,18 @@ class Plan(ABC, Generic[R_contra]):
             """The public bounds to which values outside are clamped."""
 
         @property
+        def answer_range(self) -> Counted:
+            """Between which ends the answer can lie, or each of several; None: not known, as an end: there is none."""
+
+        @property
+        def unit(self) -> str | None:
+            """What tells people apart, where neighbours differ in one of them."""
+
+        @property
+        def person_limit(self) -> PersonLimit | None:
+            """How many rows of each person count, where that is declared."""
+
+        @property
         def labels(self) -> tuple[str, ...] | None:
             """The names of several values."""
 
@@ -224,6 +237,7 @@ class Plan(ABC, Generic[R_contra]):
 
     else:
         missing = clamped = labels = claim = advice = derived_from = people = simultaneous = None
+        answer_range = unit = person_limit = None
         interval_of = SAMPLE
         is_scheduled = is_widened = False
 
@@ -291,6 +305,17 @@ class StatisticPlan(Plan[R_contra]):
     def labels(self) -> tuple[str, ...] | None:
         return self.prepared.statistic.labels
 
+    @property
+    def answer_range(self) -> Counted:
+        statistic = self.prepared.statistic
+        grids = statistic.answers
+        if isinstance(grids, Grid):
+            return _range(grids)
+        if isinstance(statistic, VectorStatistic) and statistic.are_counts:
+            return (0, None)
+        ranges = [_range(grid) for grid in {id(grid): grid for grid in grids}.values()]
+        return ranges[0] if len(set(ranges)) == 1 else tuple(_range(grid) for grid in grids)
+
     def run(self, records: R_contra) -> Result:
         outcome = self.prepared.run(records)
         if outcome.refused:
@@ -306,6 +331,11 @@ class StatisticPlan(Plan[R_contra]):
         return Result(
             each, None if ends is None else tuple(grid.all_values(pair) for grid, pair in zip(grids, ends, strict=True))
         )
+
+
+def _range(grid: Grid) -> Counted:
+    """Both ends of a grid as users see numbers; None where it has none."""
+    return tuple(None if end is None else grid.value(end) for end in (grid.low, grid.high))
 
 
 class WithinDrawnPlan(Plan[R_contra]):
@@ -419,6 +449,11 @@ class TransformedPlan(WrappedPlan[R_contra]):
     def loss(self) -> Loss:
         return self.inner.loss
 
+    @property
+    def answer_range(self) -> Counted:
+        ends: Released = self.inner.answer_range
+        return None if ends is None or None in ends else tuple(self.function(end) for end in ends)
+
     def run(self, records: R_contra) -> Result:
         result = self.inner.run(records)
         if result.value is None:
@@ -451,6 +486,11 @@ class DatedPlan(WrappedPlan[R_contra]):
     @property
     def clamped(self) -> Counted:
         dates: Counted = self._dates(self.inner.clamped)
+        return dates
+
+    @property
+    def answer_range(self) -> Counted:
+        dates: Counted = self._dates(self.inner.answer_range)
         return dates
 
     def run(self, records: R_contra) -> Result:

@@ -22,7 +22,7 @@ from dither.privacy import Loss
 from dither.queries.plan import Options, Plan, Result, StatisticPlan, WrappedPlan
 from dither.queries.query import prepared_statistic
 from dither.queries.unbounded import count_plan
-from dither.release import POPULATION, SAMPLE, IntervalName
+from dither.release import POPULATION, SAMPLE, Counted, IntervalName
 from dither.sources.column import Column, RankedRecords, Shape
 from dither.sources.grid import BIT, Grid
 from dither.statistics.order import RankedValues
@@ -137,6 +137,10 @@ class SampledPlan(WrappedPlan[RankedRecords]):
     @property
     def released_by(self) -> Prepared | None:
         return self.inner.released_by
+
+    @property
+    def answer_range(self) -> Counted:
+        return self.inner.answer_range
 
     @property
     def confidence(self) -> float | None:

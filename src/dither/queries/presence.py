@@ -159,6 +159,7 @@ class SharesPlan(WrappedPlan[R_contra]):
     level: float | None
     """The confidence of all intervals together; each count has an interval of a greater one."""
     labels = STATES[1:]
+    answer_range = (0.0, 1.0)
 
     @property
     def confidence(self) -> float | None:

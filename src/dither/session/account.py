@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ROWS_OF_PEOPLE = "which rows of a person count"
 """What the key is derived from that decides it, under the secret of the ledger."""
+NOT_RECORDED = "not recorded: this budget is forgotten with the session"
 LOCAL = "local"
 """The analyst of charges where none is named."""
 
@@ -38,9 +39,12 @@ class Account:
     total: Budget
     spent: Loss
     left: Loss
+    is_recorded: bool = True
+    """False if nothing keeps account of it beyond this session."""
 
     def __str__(self) -> str:
-        return f"budget {self.total}; spent {self.spent}; left {self.left}"
+        recorded = "" if self.is_recorded else f"; {NOT_RECORDED}"
+        return f"budget {self.total}; spent {self.spent}; left {self.left}{recorded}"
 
     def __repr__(self) -> str:
         return f"<Account: {self}>"
@@ -48,7 +52,8 @@ class Account:
     def _repr_html_(self) -> str:
         rows = [("budget", str(self.total)), ("spent", str(self.spent)), ("left", str(self.left))]
         used = (self.total.epsilon - self.left.epsilon) / self.total.epsilon
-        return table_html(["", "privacy loss"], rows) + share_html(used, f"{used:.0%} of epsilon is spent")
+        recorded = "" if self.is_recorded else f"; {NOT_RECORDED}"
+        return table_html(["", "privacy loss"], rows) + share_html(used, f"{used:.0%} of epsilon is spent{recorded}")
 
 
 @dataclass(frozen=True)
@@ -379,7 +384,7 @@ class PaidSession:
                 charge,
                 {
                     "answers": [
-                        next(answers) if how is None else [release.to_dict() for release in how.releases]
+                        next(answers) if how is None else [release.stored_fields() for release in how.releases]
                         for how in derived
                     ]
                 },
@@ -405,7 +410,8 @@ class PaidSession:
     def budget(self) -> Account:
         """What may be spent in all, what was spent, what is left."""
         name = self._name
-        return Account(self._ledger.dataset(name).budget, self._ledger.spent(name), self._ledger.left(name))
+        known = self._ledger
+        return Account(known.dataset(name).budget, known.spent(name), known.left(name), known.is_durable)
 
     @property
     def history(self) -> SpendHistory:

@@ -34,6 +34,7 @@ from dither.quotes.quote import UPPER_BOUND, Quote
 from dither.release import Counted, Release, derived_text
 from dither.session.forms import VERSION
 from dither.session.plan import TablePlan, plan
+from dither.sources.canonical_filters import canonical_filter
 from dither.sources.predicates import Both, Compare, Constant, Either, Missing, Predicate
 from dither.sources.schema import Schema
 from dither.sources.types import Boolean, Category, Date, Measured
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 Point: TypeAlias = Constant | None
 """A value of a column that stands for all that no edge and no condition tells apart from it; None: missing."""
-MOST_CONDITIONS = 4
-"""Filters with more conditions besides those on the histogram's column are not compared in every order."""
 MOST_HISTOGRAMS = 1_000
 """Stored histograms that are tried for a question."""
 MOST_CELLS = 1 << 20
@@ -269,7 +268,7 @@ def derivation(asked: TablePlan, stored: StoredHistogram) -> Derivation | None:
     if column not in asked.schema.columns or not _is_small(asked, family, len(stored.values)):
         return None
     for own, shared in _split(family.conditions, column):
-        predicate = None if not shared else shared[0] if len(shared) == 1 else Both(tuple(shared))
+        predicate = canonical_filter(Both(shared), asked.schema) if shared else None
         if stored.where == (None if predicate is None else str(predicate)):
             planned = _planned_again(asked.schema, stored, predicate)
             if planned is not None:
@@ -310,7 +309,7 @@ def _is_small(asked: TablePlan, family: CountedBins, bins: int) -> bool:
 
 
 def _family(asked: TablePlan) -> CountedBins | None:
-    conditions = () if asked.predicate is None else _conjuncts(asked.predicate)
+    conditions = () if asked.predicate is None else _conjuncts(canonical_filter(asked.predicate, asked.schema))
     if isinstance(asked.query, Count):
         flag = asked.query.column
         if flag is None:
@@ -326,21 +325,17 @@ def _family(asked: TablePlan) -> CountedBins | None:
 
 
 def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    if not isinstance(predicate, Both):
-        return (predicate,)
-    return tuple(conjunct for part in predicate.parts for conjunct in _conjuncts(part))
+    """The parts of a canonical filter that all hold."""
+    return predicate.parts if isinstance(predicate, Both) else (predicate,)
 
 
 def _split(
     conditions: Sequence[Predicate], column: str
 ) -> Iterator[tuple[tuple[Predicate, ...], tuple[Predicate, ...]]]:
-    """Conditions on the histogram's column alone, and those that must be its filter, in every order."""
+    """Conditions on the histogram's column alone, and those that must be its filter."""
     own = tuple(condition for condition in conditions if set(condition.columns()) == {column})
     rest = tuple(condition for condition in conditions if set(condition.columns()) != {column})
-    if len(rest) <= MOST_CONDITIONS:
-        yield from ((own, order) for order in itertools.permutations(rest))
-    else:
-        yield own, rest
+    yield own, rest
     if own:
         yield (), tuple(conditions)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, overload
@@ -15,7 +16,7 @@ from dither.sources.engines.factory import engine_for
 from dither.sources.frames import table_of
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.lines import TextLayout
-from dither.sources.schema import Schema
+from dither.sources.schema import UNDECLARED, Schema
 from dither.sources.types import ColumnType, untyped_entries, with_objects_as_declared
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from dither.typing import FilterName, Frame, LedgerPlace, Named, Number
 
 MEMORY = ":memory:"
+FORGOTTEN = (
+    "this budget is not recorded: it is forgotten with the session, and opening the data again starts a new one. Pass "
+    "name= and home= (or ledger=) to keep it on disk, or ledger=':memory:' if that is meant"
+)
+_warned_of: set[str] = set()
+"""The names of datasets of which this process has warned: once each."""
 
 
 @overload
@@ -41,8 +48,9 @@ def open(
     budget: Budget | None = None,
     rows: int | Literal["private"] | None = None,
     unit: str | None = None,
-    rows_per_unit: int | Literal["private"] = 1,
+    rows_per_unit: int | Literal["private"] | None = None,
     name: str | None = None,
+    home: str | Path | None = None,
     table: str | None = None,
     engine: str | None = None,
     filter: FilterName = "basic",
@@ -59,8 +67,9 @@ def open(
     budget: Budget | None = None,
     rows: int | Literal["private"] | None = None,
     unit: str | None = None,
-    rows_per_unit: int | Literal["private"] = 1,
+    rows_per_unit: int | Literal["private"] | None = None,
     name: str | None = None,
+    home: str | Path | None = None,
     table: str | None = None,
     engine: str | None = None,
     filter: FilterName = "basic",
@@ -78,12 +87,15 @@ def open(
     columns: what the owner declares about them, for example ``{"total_pay": Real(0, 600_000)}``.
     budget: what may be spent in all; of a ``Schema`` that declares none too, a schema file has its own.
     rows: the public number of rows; private by default.
-    unit, rows_per_unit: the column that tells people apart, and how many rows of each are used; "private": each
-        release finds a limit by a draw, pays for it out of its privacy loss, and says which limit it is.
+    unit, rows_per_unit: the column that tells people apart, and how many rows of each are used, which must be
+        declared too; "private": each release finds a limit by a draw, pays for it out of its privacy loss, and says
+        which limit it is.
     delimiter, skip_lines, encoding: of a text file, where they are not the usual ones; by default a .csv whose first
         line has no comma is separated by the semicolon, tab or bar that stands there.
     ledger: a path or ``postgresql://`` address where charges are kept; ":memory:" forgets them with the session.  By
-        default a schema file has its ledger beside it, anything else none on disk.
+        default a schema file has its ledger beside it; anything else has none on disk, and says so.
+    name, home: the dataset's name in the ledger, and a folder whose ``ledger.db`` keeps it, as that of ``dither
+        serve``.  A frame whose charges are kept must be given a name: nothing else tells it from other frames.
 
     Type checkers take a schema file for that of a table: of a graph's, ``cast(GraphSession, open(...))`` tells them.
     """
@@ -93,11 +105,12 @@ def open(
         "rows": rows,
         "unit": unit,
         "name": name,
+        "home": home,
         "table": table,
         "engine": engine,
         "slack": slack,
         "filter": None if filter == "basic" else filter,
-        "rows_per_unit": None if rows_per_unit == 1 else rows_per_unit,
+        "rows_per_unit": rows_per_unit,
         **layout.options,
     }
     if isinstance(source, (Schema, GraphSchema)):
@@ -121,6 +134,13 @@ def open(
             opened = engine_for(schema)
             kept = _ledger(ledger if ledger is not None else Path(source).with_suffix(".ledger"))
             return Session(schema, ledger=kept, engine=opened)
+    if home is not None and ledger is not None:
+        raise InvalidArgument("home", str(home), "the ledger is named by ledger= already: leave one of them out")
+    kept = _ledger(Path(home) / "ledger.db" if home is not None else ledger)
+    is_named = name is not None or isinstance(source, (str, Path))
+    if kept.is_durable and not is_named:
+        wanted = "give the dataset a name, such as name='payroll': its charges are kept under it"
+        raise InvalidArgument("name", None, wanted)
     if columns is None:
         raise InvalidArgument("columns", None, 'is missing: declare them, such as {"total_pay": Real(0, 600_000)}')
     if isinstance(source, Mapping):
@@ -135,13 +155,17 @@ def open(
         table=table,
         engine=engine,
         unit=unit,
-        rows_per_unit=rows_per_unit,
+        rows_per_unit=UNDECLARED if rows_per_unit is None else rows_per_unit,
         budget=budget,
         filter=filter,
         slack=slack,
         layout=layout,
     )
-    return Session(schema, ledger=_ledger(ledger))
+    session = Session(schema, ledger=kept)
+    if not kept.is_durable and ledger is None and schema.name not in _warned_of:
+        _warned_of.add(schema.name)
+        warnings.warn(FORGOTTEN, UserWarning, stacklevel=2)
+    return session
 
 
 def _only_declared(where: str, **given: object) -> None:  # anything: only its type is looked at

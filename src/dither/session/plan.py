@@ -25,6 +25,7 @@ from dither.queries.registry import no_query
 from dither.queries.vectors import Histogram
 from dither.release import SAMPLE, Counted, IntervalName, PersonLimit, Released
 from dither.session.forms import form_of, form_of_0_1_0, schema_digest
+from dither.sources.canonical_filters import canonical_filter
 from dither.sources.column import Shape
 from dither.sources.graph_schema import GraphSchema
 from dither.sources.grid import Grid
@@ -78,6 +79,10 @@ class SessionPlan(WrappedPlan[R_contra]):
     def costs_nothing(self) -> bool:
         """True if the answer is public."""
         return False
+
+    @property
+    def answer_range(self) -> Counted:
+        return self.inner.answer_range
 
     @property
     def released_by(self) -> Prepared | None:
@@ -190,6 +195,22 @@ class TablePlan(SessionPlan[R_contra]):
     def clamped(self) -> Counted:
         ends: Counted = self._dates(self.inner.clamped) if self.reads_dates else self.inner.clamped
         return ends
+
+    @property
+    def answer_range(self) -> Counted:
+        ends: Counted = self._dates(self.inner.answer_range) if self.is_dated else self.inner.answer_range
+        return ends
+
+    @property
+    def unit(self) -> str | None:
+        return self.schema.person or self.schema.unit
+
+    @property
+    def person_limit(self) -> PersonLimit | None:
+        """The declared limit of rows; what is about people, and not about their rows, has none."""
+        if self.schema.unit is None or self.schema.limit_is_private or self.people is not None:
+            return None
+        return PersonLimit(None, self.schema.row_limit)
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -370,9 +391,13 @@ def plan(
         inner, loss, finder = _planned(bound, schema, predicate, keys, asked)
     used = {*keys, *(predicate.columns() if predicate else ()), *bound.used}
     about: dict[str, Json] = {"where": None if predicate is None else str(predicate), "by": list(keys)}
+    one_form: dict[str, Json] = {
+        "where": None if predicate is None else str(canonical_filter(predicate, schema)),
+        "schema": schema_digest(schema, used),
+    }
     level = asked.level if asked.simultaneous is None else inner.confidence
     how = (mechanism, noise, level, interval)
-    form = form_of(bound, asked.loss, {**about, "schema": schema_digest(schema, used)}, *how)
+    form = form_of(bound, asked.loss, {**about, **one_form}, *how)
     # Where nothing is declared about missing values, version 0.1.0 counted them as the lower bound: an answer that was
     # paid for then is given again, and says so.
     by_default = declared is not schema and getattr(query, "nulls", None) != DROP

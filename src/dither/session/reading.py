@@ -93,7 +93,7 @@ class Source(ABC, Generic[Q_contra]):
             runs = [opened.enter_context(plan.opened()) for plan in plans]
             self.ready()
             check_descriptors()
-            yield lambda: [[release.to_dict() for release in each] for each in self.read_all(plans, runs)]
+            yield lambda: [[release.stored_fields() for release in each] for each in self.read_all(plans, runs)]
 
     def read_all(self, plans: Sequence[Q_contra], runs: Sequence[Callable[[R], Result]]) -> list[list[Release]]:
         """The same for several questions."""
@@ -259,8 +259,8 @@ class TableSource(Source[TablePlan]):
         release = dataclasses.replace(release, missing=missing, clamped=_dates(declared, release.clamped))
         if not plan.is_dated:
             return release
-        value, interval = (_dates(declared, part) for part in (release.value, release.interval))
-        return dataclasses.replace(release, value=value, interval=interval)
+        value, interval, ends = (_dates(declared, part) for part in (release.value, release.interval, release.range))
+        return dataclasses.replace(release, value=value, interval=interval, range=ends)
 
     def public(self, plan: TablePlan) -> Release:
         free = PublicCount(plan.label, plan.neighbours)

@@ -28,6 +28,12 @@ PRIOR_PARAMETERS: dict[str, tuple[str, ...]] = {
 """The shapes that may be publicly known of a column's values, for quotes."""
 MAY_BE_MISSING = {("exponential", "low")}
 """Parameters of priors that have a default."""
+UNDECLARED = 0
+"""No limit of rows: of a table with a unit column one must be declared."""
+LIMIT_NEEDED = (
+    "declare how many rows of one person are used: rows_per_unit = 10 uses at most 10 rows of each and leaves out the "
+    'others; rows_per_unit = "private" has each answer find a limit and pay for it'
+)
 MOST_ROWS = 1 << 40
 """No source has more rows: the public bound on counts and sums where the number of rows is private."""
 
@@ -55,7 +61,7 @@ class Schema:
     table: str | None = None
     engine: str | None = None
     unit: str | None = None
-    rows_per_unit: int | str = 1
+    rows_per_unit: int | str = UNDECLARED
     budget: Budget | None = None
     filter: str = "basic"
     slack: Number | None = None
@@ -81,7 +87,7 @@ class Schema:
         *,
         person: str,
         name: str = "data",
-        rows_per_unit: int | str = 1,
+        rows_per_unit: int | str = UNDECLARED,
         budget: Budget | None = None,
         filter: str = "basic",
         slack: Number | None = None,
@@ -133,7 +139,11 @@ class Schema:
                 raise InvalidArgument(f"columns.{name}", declared, "must be a type such as Real(0, 600_000)")
         if self.rows != PRIVATE and (not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1):
             raise InvalidArgument("rows", self.rows, 'must be the public number of rows, or "private"')
+        if self.unit is None and self.rows_per_unit == UNDECLARED:
+            object.__setattr__(self, "rows_per_unit", 1)  # every row is a person
         per_unit = self.rows_per_unit
+        if per_unit == UNDECLARED:
+            raise InvalidArgument("rows_per_unit", None, LIMIT_NEEDED)
         if per_unit != PRIVATE and (not isinstance(per_unit, int) or isinstance(per_unit, bool) or per_unit < 1):
             raise InvalidArgument("rows_per_unit", per_unit, 'must be a whole number of at least 1, or "private"')
         if self.unit is None and per_unit != 1:

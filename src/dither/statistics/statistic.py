@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from dither.privacy import FilterName
 from dither.sensitivity.global_sensitivity import Data, HasGlobalSensitivity
@@ -173,6 +173,9 @@ class Statistic(HasLadder[Data]):
 
 class VectorStatistic(HasGlobalSensitivity, Generic[Data]):
     """Several numbers at once, each on its own public grid, with their joint sensitivity."""
+
+    are_counts: ClassVar[bool] = False
+    """True if every number counts records, though its grid has no end at 0: noise may move it below."""
 
     if TYPE_CHECKING:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class BinCounts(VectorStatistic[BinnableRecords]):
     labels: tuple[str, ...]
     neighbours: Neighbours = Neighbours.CHANGE_ONE
     rows: int = 1
+    are_counts: ClassVar[bool] = True
 
     @property
     def rows_per_person(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -54,12 +54,15 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
         if linked is not None:
             rows = next(each.people for each in linked["people"] if each.table == session.schema.person)
     cut = _lines_cut(session.schema)
+    warned = unreadable_text(session.schema, shares)
     if as_json:
         columns = {name: {"type": types[name], **each} for name, each in shares.items()}
         report = {} if linked is None else _plain(linked)
         wrong = {} if declared in (None, rows) else {"declared_rows": declared}
         wrong |= {"lines_cut": cut} if cut else {}
-        click.echo(json.dumps({"rows": rows, **wrong, "columns": columns, **report, "private": False}))
+        click.echo(
+            json.dumps({"rows": rows, **wrong, "columns": columns, **report, "warnings": warned, "private": False})
+        )
         return
     table = plain_table(
         ["column", "read as", "missing", "unreadable", "clamped"],
@@ -73,6 +76,8 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
     if linked is not None:
         _show_links(console, linked, session.schema.rows_per_unit)
     console.print(f"{rows:,} {_counted(session.schema)}; {NOT_PRIVATE}", markup=False)
+    for warning in warned:
+        console.print(warning, markup=False, style="red")
     if declared not in (None, rows):
         console.print(
             f"the schema declares {declared:,} rows: correct rows in it, or make it private", markup=False, style="red"
@@ -84,6 +89,30 @@ def check(file: Path, *, as_json: bool, **options: Unpack[CheckOptions]) -> None
             markup=False,
             style="red",
         )
+
+
+MOSTLY = 0.5
+"""A column of which at least this share can't be read as declared is probably declared wrongly."""
+
+
+def unreadable_text(schema: Schema, shares: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """For the owner: which columns can't be read as declared, before anything is spent on them."""
+    return [
+        f"{name}: {share:.0%} of the entries can't be read as {schema.columns[name].type_name}, so that answers about "
+        "it say next to nothing: correct its type or its format"
+        for name, each in shares.items()
+        if (share := each["unreadable"]) >= MOSTLY
+    ]
+
+
+def warnings_for_owner(schema: Schema) -> list[str]:
+    """NOT private: what ``dither check`` would warn of."""
+    from dither.ledger import MemoryLedger
+    from dither.session.session import Session
+
+    private = schema if schema.unit is not None or schema.tables else dataclasses.replace(schema, rows="private")
+    with Session(private, ledger=MemoryLedger()) as session:
+        return unreadable_text(schema, _exact(session)[1])
 
 
 def _counted(schema: Schema) -> str:

@@ -69,10 +69,12 @@ def ask_file(
     if not item.columns:
         rows = PublicCount(item.query.label, Neighbours.CHANGE_ONE)
         _show(released(rows, rows.run(file_rows(file, layout=layout_of(options)))), plot=plot, as_json=as_json)
+        say_not_recorded(file)
         return
     columns = {name: _read(file, name, options, any_type=any_type) for name in item.columns}
     data: Any = columns[item.columns[0]] if entry.of == "column" else columns  # what the query takes
     _show(named(statement, [[answer(item.query, data, asked)]])[0], plot=plot, as_json=as_json)
+    say_not_recorded(file)
 
 
 def _read(file: Path, name: str, options: AskCommandOptions, *, any_type: bool) -> Any:  # numbers, or entries
@@ -111,6 +113,7 @@ def _ask_declared(file: Path, question: str, options: AskCommandOptions, *, plot
         click.echo(json.dumps({"dataset": schema.name, **releases.to_dict()}))
     else:
         show(releases)
+    say_not_recorded(file)
     if plot is not None:
         answered.plot().figure.savefig(plot)
 
@@ -226,6 +229,16 @@ def _spans_asked(file: Path, question: str) -> set[str]:
         return set()
     spans = {name.lower() for name in parquet_durations(file)}
     return {name for call in file_calls(question) for name in call if name.lower() in spans}
+
+
+def say_not_recorded(file: Path) -> None:
+    """That no ledger knows of this answer, and how to have one."""
+    click.secho(
+        f"note: nothing is recorded, so that answers about {file.name} add up unseen; dither register {file.name} -o "
+        f"{file.name.partition('.')[0]}.toml drafts a schema with a budget and a ledger",
+        fg="yellow",
+        err=True,
+    )
 
 
 def _show(release: Release, *, plot: Path | None, as_json: bool) -> None:

@@ -300,6 +300,22 @@ def noise_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
+LIMIT_CHOICES = (
+    "a number such as 10 uses at most 10 rows of each person and leaves out the others; private has each answer find a "
+    "limit and pay for it"
+)
+
+
+def declared_limit(given: str | None, *, talking: bool) -> int | str:
+    """How many rows of one person are used, asked for where the owner is there to answer; never a default."""
+    if given is None and not talking:
+        raise InvalidArgument("rows_per_unit", None, f"is missing, pass --rows-per-unit: {LIMIT_CHOICES}")
+    if given is None:
+        click.echo(f"How many rows of one person are used: {LIMIT_CHOICES}.")
+        given = click.prompt("  rows of one person: a number, or private")
+    return rows_per_unit_of(given.strip())
+
+
 def rows_per_unit_of(text: str) -> int | str:
     """A number of rows, or "private"."""
     from dither.privacy import PRIVATE

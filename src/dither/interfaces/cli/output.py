@@ -71,7 +71,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
-    from dither.release import covered_text, derived_text, formatted, readings, table_notes
+    from dither.release import covered_text, derived_text, table_notes
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
     levels = {release.confidence for release in releases if release.interval is not None}
@@ -88,15 +88,14 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     for label, release in named[:MOST_SHOWN]:
         group = [escape(formatted_key(release, key)) for key in keys]
         loss = [f"{release.loss.epsilon:g}" if pure else str(release.loss), *([release.mechanism] if wide else [])]
-        rows = release.rows()
+        rows = release.formatted_rows()
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *loss)
-        for name, value, ends in rows:
+        for name, answer, ends in rows:
             words = "" if level is not None else f"{release.confidence:.0%}"
             words += "" if about is not None else covered_text(release.interval_of)
             payload = f" ({words.strip()})" if words else ""
-            interval = "-" if ends is None else f"{formatted(ends[0])} .. {formatted(ends[1])}{payload}"
-            answer = "refused" if value is None else formatted(value)
+            interval = "-" if ends is None else f"{ends[0]} .. {ends[1]}{payload}"
             if len(rows) > 1:
                 table.add_row(*("" for _ in keys), f"  {escape(name)}", answer, interval, *("" for _ in loss))
             else:
@@ -111,18 +110,12 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         console.print(f"[dim]mechanism: {names}[/dim]")
     for refused, reason in dict.fromkeys((release.refused, release.reason) for release in releases if release.reason):
         console.print(f"[dim]{'refused: ' if refused else ''}{escape(reason)}[/dim]")
-    limits = [bounds for release in releases for bounds in (release.clamped_to, release.person_limit)]
-    for bounds in dict.fromkeys(bounds for bounds in limits if bounds is not None):
-        console.print(f"[dim]{escape(str(bounds))}[/dim]")
     for entry in dict.fromkeys(release.derived_from for release in releases if release.derived_from is not None):
         console.print(f"[dim]free: {derived_text(entry)}; --again pays for a new answer[/dim]")
     for note in table_notes(releases):
         console.print(f"[dim]{escape(note)}[/dim]")
-    notes = readings(releases)
     if any(release.clamped is not None and release.clamped_to is None for release in releases):
-        notes.append("quality(column) says how many are")
-    if notes:
-        console.print(f"[dim]{escape('; '.join(notes))}[/dim]")
+        console.print("[dim]quality(column) says how many are clamped[/dim]")
 
 
 def _least_width(console: Console, table: Table, labels: list[str], releases: Sequence[Release]) -> int:

@@ -229,7 +229,7 @@ def _show(quotes: Quotes) -> None:
     from rich.markup import escape
 
     from dither.quotes.quote import FLOOR, SHAPES
-    from dither.release import formatted
+    from dither.wording import formatted
 
     levels = {item.confidence for item in quotes}
     level = f"{next(iter(levels)):.0%} within" if len(levels) == 1 else "within"

@@ -1,7 +1,8 @@
 """``dither register``: an owner drafts the schema of a dataset, in a dialogue or by flags.
 
-It shows the names and stored types of columns and reads no record: bounds, categories and the number of rows are what
-the owner declares to be public.
+It shows the names and stored types of columns, and nothing in the file comes from records: bounds, categories and the
+number of rows are what the owner declares to be public.  A schema that is complete is tried: the owner is warned, on
+the terminal alone, of columns that can't be read as declared.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from dither.errors import InvalidArgument
 from dither.interfaces.cli.options import (
     RegisterFlags,
     column_option,
+    declared_limit,
     layout_of,
     layout_options,
     refuse,
-    rows_per_unit_of,
 )
 from dither.interfaces.cli.output import number
 from dither.interfaces.cli.register_tables import register_tables
@@ -69,7 +70,7 @@ class Draft:
     priors: dict[str, dict[str, str | Decimal]] = field(default_factory=dict)
     rows: int | str = "private"
     unit: str | None = None
-    rows_per_unit: int | str = 1
+    rows_per_unit: int | str = "private"
     epsilon: Any = None  # a decimal, as it was typed: a budget means what it prints
     delta: Any = None  # likewise
 
@@ -174,8 +175,8 @@ def register(
 ) -> None:
     """Draft a schema for DATA: a CSV or Parquet file, or with --table a database file or a postgresql:// address.
 
-    It lists the columns and their stored types, and reads no record: bounds are what you declare, never what the data
-    contain (a maximum is one person's record).
+    It lists the columns and their stored types: bounds are what you declare, never what the data contain (a maximum is
+    one person's record). Records are read only to warn you of columns that can't be read as declared.
 
     \b
     dither register pay.parquet -o payroll.toml
@@ -196,7 +197,16 @@ def register(
         refuse(flags, ("codebook",), "is for one table: declare columns of several with --column TABLE.NAME=TYPE")
         linked = _tables(data, tables, out)
         templates = {stored: _template(stored) for stored in STORED_TYPES}
-        text = register_tables(linked, out, name=name, engine=engine, as_json=as_json, flags=flags, template=templates)
+        text = register_tables(
+            linked,
+            out,
+            name=name,
+            engine=engine,
+            as_json=as_json,
+            flags=flags,
+            template=templates,
+            talking=sys.stdin.isatty() and not as_json if interactive is None else interactive,
+        )
         _write(out, text, force)
         return
     refuse(flags, ("person", "keys", "links", "public"), "is for several tables: name all of their files")
@@ -204,23 +214,25 @@ def register(
     layout = layout_of(flags)
     opened = engine_of(source, table=table, engine=engine, folder=str(out.absolute().parent), layout=layout)
     draft = Draft(source, opened.stored_types(), name or out.stem, table, engine, layout.options)
-    _declare(draft, opened, flags)
     talking = sys.stdin.isatty() and not as_json if interactive is None else interactive
+    _declare(draft, opened, flags, talking=talking)
     if not as_json:
         _list_columns(draft)
     if talking:
         _talk(draft, opened, flags)
-    text = draft.text()
+    text, warned = draft.text(), list[str]()
     if draft.is_complete:
+        from dither.interfaces.cli.check import warnings_for_owner
         from dither.sources.schema import Schema
         from dither.sources.schema_file import read_schema
 
         drafted = read_schema(text, out.name, folder=str(out.absolute().parent))
         if isinstance(drafted, Schema):
             check(drafted, opened)
+            warned = warnings_for_owner(drafted)
     opened.close()
     _write(out, text, force)
-    _report(draft, out, as_json)
+    _report(draft, out, as_json, warned)
 
 
 def _tables(data: Sequence[str], tables: Sequence[str], out: Path) -> list[tuple[str, str, str | None]]:
@@ -299,7 +311,7 @@ def usual_format(written: Mapping[str, str], type_name: str) -> str | None:
     return written.get("") if type_name in ("real", "integer", "decimal") else None
 
 
-def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
+def _declare(draft: Draft, engine: Engine, flags: RegisterFlags, *, talking: bool) -> None:
     nulls = dict(_named(spec, draft.stored_types, "nulls", "must be written NAME=lower") for spec in flags["nulls"])
     if flags["codebook"] is not None:
         draft.columns |= codebook_columns(flags["codebook"], draft.stored_types)
@@ -316,7 +328,7 @@ def _declare(draft: Draft, engine: Engine, flags: RegisterFlags) -> None:
     if flags["unit"] is not None:
         _check_unit(flags["unit"], draft)
         draft.unit = flags["unit"]
-        draft.rows_per_unit = rows_per_unit_of(flags["rows_per_unit"] or "1")
+        draft.rows_per_unit = declared_limit(flags["rows_per_unit"], talking=talking)
     elif flags["rows_per_unit"] is not None:
         raise InvalidArgument(
             "rows_per_unit", flags["rows_per_unit"], "is for --unit: pass --unit too, or leave it out"
@@ -500,8 +512,7 @@ def _ask_unit(draft: Draft) -> None:
     unit = click.prompt("Column that tells people apart (empty: every row is a person)", default="", show_default=False)
     if unit:
         _check_unit(unit, draft)
-        rows = click.prompt("  most rows of one person that are used, or private to have a limit found")
-        draft.unit, draft.rows_per_unit = unit, rows_per_unit_of(rows)
+        draft.unit, draft.rows_per_unit = unit, declared_limit(None, talking=True)
 
 
 def _ask_rows(draft: Draft, engine: Engine) -> None:
@@ -547,7 +558,7 @@ def _list_columns(draft: Draft) -> None:
         )
 
 
-def _report(draft: Draft, out: Path, as_json: bool) -> None:
+def _report(draft: Draft, out: Path, as_json: bool, warned: list[str]) -> None:
     left = draft.undeclared
     if as_json:
         payload = {
@@ -558,10 +569,13 @@ def _report(draft: Draft, out: Path, as_json: bool) -> None:
             "undeclared": left,
             "rows": draft.rows,
             "complete": draft.is_complete,
+            "warnings": warned,
             "why": WHY,
         }
         click.echo(json.dumps(payload))
         return
+    for warning in warned:
+        click.secho(f"warning: {warning}", fg="yellow", err=True)
     if left:
         click.echo(f"not declared: {', '.join(left)}.  {WHY}")
     click.echo(f"wrote {out}" + ("" if draft.is_complete else "; fill in what stands there as a comment"))

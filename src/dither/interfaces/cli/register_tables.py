@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dither.errors import InvalidArgument, suggested
-from dither.interfaces.cli.options import RegisterFlags, layout_of, refuse, rows_per_unit_of
+from dither.interfaces.cli.options import RegisterFlags, declared_limit, layout_of, refuse
 from dither.interfaces.cli.output import number
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def register_tables(
     as_json: bool,
     flags: RegisterFlags,
     template: Mapping[str, list[str]],
+    talking: bool,
 ) -> str:
     """The text of a schema file.  sources: the name of each table, its source, and its table in a database.
 
@@ -54,7 +55,7 @@ def register_tables(
     refuse(flags, _OF_ONE_TABLE, "is for one table: leave it out")
     drafts = _opened(sources, out, engine, flags)
     _declare(drafts, flags)
-    text = _text(drafts, name or out.stem, engine, flags, template)
+    text = _text(drafts, name or out.stem, engine, flags, template, talking=talking)
     complete = _is_complete(drafts, flags)
     if complete:
         from dither.sources.engines.factory import engine_for
@@ -142,18 +143,26 @@ def _text(
     engine: str | None,
     flags: RegisterFlags,
     template: Mapping[str, list[str]],
+    *,
+    talking: bool,
 ) -> str:
     from dither.interfaces.cli.register import WHY, wrapped
     from dither.sources.schema_file import VERSION, written, written_key
 
-    person, limit = flags["person"], rows_per_unit_of(flags["rows_per_unit"] or "1")
+    person = flags["person"]
+    is_open = person is None and flags["rows_per_unit"] is None  # a draft that is filled in by hand
+    limit = (
+        "# rows_per_unit = 10"
+        if is_open
+        else f"rows_per_unit = {written(declared_limit(flags['rows_per_unit'], talking=talking))}"
+    )
     layout = layout_of(flags).options
     lines = [f"version = {VERSION}", "", "[dataset]", f"name = {written(name)}"]
     lines += [
         '# person = "TABLE"  # the table with a row for each person'
         if person is None
         else f"person = {written(person)}",
-        f"rows_per_unit = {written(limit)}  # how many rows of one person are used",
+        f'{limit}  # how many rows of one person are used, or "private"',
         "",
         "[budget]",
     ]

@@ -18,7 +18,7 @@ from dither.interfaces.http.planning import DerivedQuote, PlannedQuestion, Quote
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.entries import DERIVED, FAILED, Body, Entry, charged_losses, derived_entries, derived_of
+from dither.ledger.entries import DERIVED, FAILED, Body, Entry, Stored, charged_losses, derived_entries, derived_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
 from dither.release import Release
@@ -178,7 +178,7 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
         if stored is not None and FAILED not in stored:
-            releases = [release for each in stored["answers"] for release in each]
+            releases = [with_notes(release) for each in stored["answers"] for release in each]
         if analyst is not None and DERIVED in question:
             place = functools.partial(curator.ledger.place_of, dataset, analyst)
             question = _placed(place, question)
@@ -198,6 +198,11 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
             }
         )
     return encoded({"releases": payload, "more": more})
+
+
+def with_notes(stored: Stored) -> Stored:
+    """A release as the ledger keeps it, with the sentences that follow from it."""
+    return {**stored, "notes": [*Release.from_dict(stored).notes()]}
 
 
 def _placed(place: Callable[[int], int], question: JsonObject) -> JsonObject:

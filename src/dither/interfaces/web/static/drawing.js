@@ -1,20 +1,9 @@
 // Pictures of released numbers. Positions are percentages, so that they fit every width without being drawn again.
 
 import { h, s } from "./dom.js";
-import { formatted, lossText, percent, position, small, ticks, tickText, when } from "./format.js";
+import { formatted, highText, lossText, lowText, percent, position, rounded, small, ticks, tickText, when } from "./format.js";
 import { linePicture, pointsPicture, quantilesPicture, whisker } from "./pictures.js";
 import { pictureOf } from "./questions.js";
-
-/** What noise hides, by the relation of neighbours that a release names. */
-const PROTECTED = {
-  "change-one": "what any one row says",
-  "add-remove": "whether any one row is there",
-  "add-remove-change": "any one row, and whether it is there",
-  person: "all rows of any one person",
-  edge: "whether any one edge is there",
-  node: "any one vertex with all of its edges",
-  weight: "the weight of any one edge",
-};
 
 /** How much is spent: a bar, with what a question would add shown hatched. */
 export function meter(label, spent, total, planned = 0) {
@@ -42,6 +31,21 @@ export function meter(label, spent, total, planned = 0) {
     }),
     next > 0 ? s("rect", { class: "meter-next", x: `${used * 100}%`, width: `${next * 100}%`, height: "100%" }) : null,
   );
+}
+
+/** The rows as people see them: what noise moved beyond the possible answers is the nearest of them, so a count of -3 is 0. */
+function shownRows(release, names) {
+  const range = release.range ?? [null, null];
+  const own = Array.isArray(range[0]);
+  const inside = (value, [least, most]) => {
+    if (typeof value !== "number") return value;
+    const raised = typeof least === "number" ? Math.max(value, least) : value;
+    return typeof most === "number" ? Math.min(raised, most) : raised;
+  };
+  return rowsOf(release, names).map((row, index) => {
+    const ends = own ? (range[index] ?? [null, null]) : range;
+    return { ...row, value: inside(row.value, ends), low: inside(row.low, ends), high: inside(row.high, ends) };
+  });
 }
 
 /** One row for each released value: [{label, value, low, high}]; coordinates of points have these names. */
@@ -89,7 +93,7 @@ function questionFigure(question, releases, dataset) {
   const { picture, about } = pictureOf(question);
   const names = about ? about.replace(/ \(.*$/, "").split(", ") : [];
   // Components of mixtures have two numbers behind the coordinates of their means.
-  const rows = releases.flatMap((one) => rowsOf(one, picture === "points" ? [...names, "weight", "standard deviation"] : names));
+  const rows = releases.flatMap((one) => shownRows(one, picture === "points" ? [...names, "weight", "standard deviation"] : names));
   const bars = picture === "bars";
   // Coefficients and coordinates are in different units: those of a unit share a scale.
   const unitOf = (row) => row.coordinate ?? (picture === "line" ? row.label : "");
@@ -157,51 +161,24 @@ function headline(row, sure) {
   return h(
     "p",
     { class: "headline" },
-    formatted(row.value),
+    rounded(row.value, row),
     row.low === null
       ? null
-      : h("span", { class: "bar-text" }, `${sure ?? ""} between ${formatted(row.low)} and ${formatted(row.high)}`),
+      : h("span", { class: "bar-text" }, `${sure ?? ""} between ${lowText(row)} and ${highText(row)}`),
   );
 }
 
 /** What the answer is about and what it protects, without the names of mechanisms. */
 function plainWords(release, sure) {
-  const protects = PROTECTED[release.neighbours] ?? "one record";
-  const words = [release.mechanism === "public" ? "A public fact, free." : `Noise hides ${protects}.`];
+  const notes = release.notes ?? [];
+  const words = release.mechanism === "public" ? ["A public fact, free."] : [];
   if (release.refused || (sure && !release.interval)) {
     // Neither an interval nor a value that it would be of.
   } else if (sure && release.interval_of === "population")
     words.push(`The interval is for the population: it holds the value there in at least ${sure} of samples and answers.`);
   else if (sure) words.push(`The interval accounts for that noise: it holds the value without noise ${sure === "100%" ? "always" : `in at least ${sure} of answers`}.`);
   else if (release.mechanism !== "public") words.push("No interval was asked for.");
-  const bounds = release.clamped_to;
-  if (bounds) {
-    const beyond =
-      bounds.beyond === undefined
-        ? ""
-        : `; about ${formatted(bounds.beyond)}${bounds.beyond_interval ? ` (${bounds.beyond_interval.map(formatted).join(" to ")})` : ""} lie beyond`;
-    words.push(`Bounds that were found privately: ${formatted(bounds.low)} and ${formatted(bounds.high)}${beyond}.`);
-  }
-  const limit = release.person_limit;
-  if (limit) {
-    const within = limit.total
-      ? limit.is_weighted
-        ? `the totals of each person in all groups are scaled down to at most ${formatted(limit.total[1])} together`
-        : `the total of each person is clamped to ${limit.total.map(formatted).join(" to ")}`
-      : limit.is_weighted
-        ? `all ${limit.counted} of one person together weigh at most ${formatted(limit.rows)} ${limit.counted}`
-        : `of each person at most ${formatted(limit.rows)} rows count`;
-    words.push(`A limit that was found privately, for epsilon ${formatted(limit.epsilon)}: ${within}.`);
-  }
-  if (release.missing === "drop") words.push("Missing values are left out.");
-  else if (release.missing !== null && release.missing !== undefined)
-    words.push(`Missing values are not left out, they count as ${[release.missing].flat().map(formatted).join(", ")}.`);
-  if (release.clamped && !bounds)
-    words.push(
-      `Values outside ${pairs(release.clamped)
-        .map(([low, high]) => `${formatted(low)} to ${formatted(high)}`)
-        .join(", ")} are clamped.`,
-    );
+  words.push(...notes.map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`));
   if (release.reason && !release.refused) words.push(`${release.reason[0].toUpperCase()}${release.reason.slice(1)}.`);
   if (release.derived_from !== undefined)
     words.push(
@@ -231,10 +208,6 @@ function howItWasMade(release) {
         .map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]),
     ),
   );
-}
-
-function pairs(clamped) {
-  return Array.isArray(clamped[0]) ? clamped : [clamped];
 }
 
 function scaleOf(rows, fromZero) {
@@ -288,8 +261,8 @@ function strip(row, scale, bars) {
 
 function spokenRow(row) {
   if (row.refused || row.value === null) return `${row.label}: refused`;
-  const between = row.low === null ? "" : `, interval from ${formatted(row.low)} to ${formatted(row.high)}`;
-  return `${row.label}: ${formatted(row.value)}${between}`;
+  const between = row.low === null ? "" : `, interval from ${lowText(row)} to ${highText(row)}`;
+  return `${row.label}: ${rounded(row.value, row)}${between}`;
 }
 
 function axis(scale) {
@@ -331,8 +304,8 @@ function table(rows, scales, shared, bars, sure) {
           "tr",
           {},
           h("th", { scope: "row" }, row.label),
-          h("td", { class: "number strong" }, row.refused ? "refused" : formatted(row.value)),
-          h("td", { class: "number bar-cell" }, row.low === null ? "" : `${formatted(row.low)} to ${formatted(row.high)}`),
+          h("td", { class: "number strong" }, row.refused ? "refused" : rounded(row.value, row)),
+          h("td", { class: "number bar-cell" }, row.low === null ? "" : `${lowText(row)} to ${highText(row)}`),
           h("td", { class: "drawn" }, scales[index] ? strip(row, scales[index], bars) : null),
         ),
       ),

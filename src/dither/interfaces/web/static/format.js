@@ -14,6 +14,24 @@ export function formatted(value) {
   return String(Number(value.toPrecision(5)));
 }
 
+/** A number with the digits that its interval supports: two of half its width. */
+export function rounded(value, { low, high }, round = Math.round) {
+  const half = (high - low) / 2;
+  if (typeof value !== "number" || !Number.isFinite(half) || half <= 0) return formatted(value);
+  const power = Math.floor(Math.log10(half)) - 1;
+  if (power <= 0 && Number.isInteger(value)) return formatted(value);
+  if (power > 0) return (round(value / 10 ** power) * 10 ** power).toLocaleString("en-US");
+  const digits = -power;
+  if (digits > 12) return formatted(value);
+  const scaled = round(Number((value * 10 ** digits).toPrecision(15))) / 10 ** digits;
+  if (scaled !== 0 && Math.abs(scaled) < 1e-4) return scaled.toExponential(1);
+  return scaled.toLocaleString("en-US", { maximumFractionDigits: digits });
+}
+
+/** The ends of an interval, rounded outward. */
+export const lowText = (row) => rounded(row.low, row, Math.floor);
+export const highText = (row) => rounded(row.high, row, Math.ceil);
+
 /** An epsilon or delta, short and never rounded to nothing. */
 export function small(value) {
   if (value === 0) return "0";

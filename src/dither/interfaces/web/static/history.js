@@ -122,6 +122,7 @@ export function exportButtons(name, listed, whole) {
         refused: Boolean(release.refused),
         epsilon: release.epsilon,
         delta: release.delta,
+        notes: (release.notes ?? []).join("; "),
       })),
     );
   return h(

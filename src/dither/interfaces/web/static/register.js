@@ -183,11 +183,11 @@ function schemaForm({ files, complete }, named) {
   }
 
   const unit = select([], null, { name: "unit", "data-argument": "unit" });
-  const perPerson = decimal("1", "rows_per_unit", { name: "rows_per_unit" });
+  const perPerson = decimal("", "rows_per_unit", { name: "rows_per_unit" });
   const perPersonField = field(
     "Most rows of one person",
     perPerson,
-    "More than these are sampled. Write private where every answer is to find a limit and pay for it.",
+    "A number such as 10: at most 10 rows of each person are used, and the others are not counted. Or write private: each answer finds a limit and pays for it.",
   );
   const rows = decimal("", "rows", { name: "rows", inputmode: "numeric" });
   const vertices = decimal("", "vertices", { name: "vertices", inputmode: "numeric" });
