@@ -646,7 +646,8 @@ def triangles(
 
     max_degree: a public hypothesis: no vertex has more neighbours.  Where it is true the answer is about all triangles,
         with noise for 2 (max_degree - 1) of them; where it is false only edges within the first max_degree at both of
-        their vertices count, and the answer is too small.  Privacy holds either way.
+        their vertices count, and the answer is too small.  Privacy holds either way.  A limit that would need more
+        noise than none is not applied.
     epsilon: the whole privacy loss, interval included.
     delta: only for noise="laplace" or "gaussian"; otherwise it is left unspent.
     mechanism: "auto", "smooth", "ladder", "worst_case", or an object such as ``Smooth(beta=0.1)``.

@@ -373,12 +373,15 @@ def test_sql_is_quoted():
 
 
 def test_mechanisms_that_may_refuse_are_quoted_for_when_they_answer():
-    """Propose, test, release: noise of a public scale, never chosen by "auto"."""
-    quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism="propose_test")
+    """Propose, test, release: noise of a public scale where a bound is declared, else by a private scale."""
+    own = dt.ProposeTest(bound=20_000)
+    quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism=own)
     assert quote.expected_error < 60_000
     assert "may refuse" in quote.assumptions[0]
-    under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, prior=PRIOR, mechanism="propose_test")
+    under = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, prior=PRIOR, mechanism=own)
     assert under.expected_error == pytest.approx(quote.expected_error, rel=1e-2)
+    found = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism="propose_test")
+    assert found.expected_error is None
 
 
 def test_groups_that_have_to_be_found_need_a_number_of_rows():

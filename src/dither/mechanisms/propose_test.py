@@ -49,8 +49,9 @@ class ProposeTest(Mechanism):
     Cost       O(log) rungs of the ladder, one comparison, one draw; the interval is free, because the scale is public.
 
     ``bound``: how far a change of one record may move the answer, in the answer's own units; public, chosen without
-    looking at the data.  By default it is read off records spread evenly between their bounds (for statistics without
-    such: the square root of the worst case).
+    looking at the data.  By default medians, quantiles, their distances and trimmed means of a public number of records
+    are tested as without bounds, and answers are clamped to the bounds: how wide these are adds no noise.  Of other
+    statistics it is read off records spread evenly between their bounds, or is the square root of the worst case.
     ``constants``: ``"paper"`` for DL09's own, where a function is called without bounds.
     """
 

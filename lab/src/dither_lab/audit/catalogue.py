@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dither.errors import InvalidArgument
+from dither_lab.audit.adaptive_analysts import analyst_checks
 from dither_lab.audit.audited_queries import pair_checks, query_checks
 from dither_lab.audit.checks import Check, Effort, Evidence
 from dither_lab.audit.drawn_intervals import drawn_interval_checks
@@ -85,6 +86,7 @@ def catalogue() -> dict[str, Check]:
         *law_checks(),
         *sampler_checks(),
         *loss_checks(),
+        *analyst_checks(),
         *procedure_checks(),
         *trace_checks(),
         *record_checks(),

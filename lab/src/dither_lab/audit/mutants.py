@@ -28,6 +28,7 @@ from dither.session.session import Session
 from dither.sources.grid import Grid
 from dither.statistics.order import RankedValue
 from dither_lab.audit import broken_mechanisms as broken
+from dither_lab.audit.adaptive_analysts import forgotten_rhos, separate_tallies, squares_alone, without_sums
 from dither_lab.audit.answer_spaces import in_points
 from dither_lab.audit.answers import as_answer, examine, remembering
 from dither_lab.audit.audited_queries import audited_queries, cliff_universe, prepare_case
@@ -68,6 +69,7 @@ def mutants() -> Iterator[Check]:
     yield from _seen_in_answers()
     yield from _understated()
     yield from _misstated_laws()
+    yield from _wrong_filters()
     yield from _in_sessions()
     yield from in_records()
     yield from in_linked_people()
@@ -500,6 +502,17 @@ def _misstated_laws() -> Iterator[Check]:
             return stated_law(dataclasses.replace(honest, rate=honest.rate * Fraction(5, 4)), universe)
 
         yield _broken("a rate 25% above what its rho stands for", "exhaustive", hurried, f"{name}, {subject}")
+
+
+def _wrong_filters() -> Iterator[Check]:
+    """Filters that admit too much, or less than adding epsilons; a rho above that of every pure mechanism."""
+    for name, run in (
+        ("separate tallies of two rules", separate_tallies),
+        ("rhos without what the plain sum admitted", forgotten_rhos),
+        ("rhos without the plain sum", without_sums),
+        ("a rho above that of every pure mechanism", squares_alone),
+    ):
+        yield _broken(name, "exact", lambda effort, run=run: run())  # type: ignore[misc]
 
 
 def _universe_of(subject: str) -> Universe:
