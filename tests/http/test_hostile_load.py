@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from curators import CuratorProcess, until, with_dataset
+from dither.queries.wire import served
 
 pytestmark = pytest.mark.slow
 
@@ -420,7 +421,7 @@ def start(tmp_path, silence):
         (home / "datasets" / "silent.toml").write_text(SILENT.format(port=silence))
         server = CuratorProcess(home).start()
         started.append(server)
-        server.token("hostile", datasets=["pay", "silent"])
+        server.token("hostile", datasets=["pay", "silent"], kinds=[*served()])  # programs too
         server.token("ordinary", datasets=["pay"])
         server.token("narrow", kinds=["median"])
         small = {"epsilon": 1e-5, "query": {"kind": "histogram", "column": "job"}}
