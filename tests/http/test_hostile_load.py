@@ -68,7 +68,7 @@ class Form:
     """A form of hostile requests."""
 
     build: Callable[[int], Sent]
-    share: int = 10
+    share: int = 30
     """How many of its requests are sent for one of the rarest form."""
     impatient: float | None = None
     codes: tuple[str, ...] = ()
