@@ -92,6 +92,11 @@ def _checked(test: Callable[[Given], bool], sentence: str, schema: dict[str, Jso
     return Annotated[Any, PlainValidator(checked), WithJsonSchema(schema)]
 
 
+def _described_as(accepted: Form, schema: dict[str, Json]) -> Form:
+    """The same, with another JSON Schema."""
+    return Annotated[accepted, WithJsonSchema(schema)]
+
+
 def _is_number(value: Given) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return False
@@ -175,10 +180,10 @@ _CLAMPED_SCHEMA: dict[str, Json] = {
     "items": {"anyOf": [{"type": "array", "items": _SCALAR_SCHEMA, "minItems": 2, "maxItems": 2}, _SCALAR_SCHEMA]},
     "minItems": 1,
 }
-_CLAMPED = Annotated[
+_CLAMPED = _described_as(
     either(lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_ENDS, 1), _ENDS),
-    WithJsonSchema(_CLAMPED_SCHEMA),
-]
+    _CLAMPED_SCHEMA,
+)
 Clamped = Annotated[Read, Accepts(_CLAMPED | None)]
 """The bounds to which values outside are clamped: two ends, or two for each column."""
 _END_OR_NONE = followed(listed(SCALAR | None, 2, 2), list)
@@ -523,7 +528,7 @@ class History(AnswerModel):
 # --- datasets -----------------------------------------------------------------------------------------------------
 
 
-_PRIVATE = Annotated[choice("private"), WithJsonSchema({"type": "string", "enum": ["private"]})]
+_PRIVATE = _described_as(choice("private"), {"type": "string", "enum": ["private"]})
 PublicRows = Annotated[int | str, Accepts(either(lambda rows: isinstance(rows, str), _PRIVATE, whole(0)))]
 """How many rows there are, or that this is private."""
 
