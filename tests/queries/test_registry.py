@@ -226,7 +226,7 @@ def test_function(entry):
     if entry.in_json is not None:
         release = function(data["x"], len, bounds=(0, ROWS), blocks=20, executor="trusted", epsilon=20.0)
     elif "target" in entry.fields:
-        release = function(data["x"][:, None], data["y"], **LOSS)
+        release = function(data["x"][:, None], data["y"], **options, **LOSS)
     else:
         given = {name: one for name, one in query.parameters().items() if name not in ("column", "columns")}
         release = function(data, **options, **given, **LOSS)
