@@ -374,7 +374,7 @@ def test_sql_is_quoted():
 
 def test_mechanisms_that_may_refuse_are_quoted_for_when_they_answer():
     """Propose, test, release: noise of a public scale where a bound is declared, else by a private scale."""
-    own = dt.ProposeTest(bound=20_000)
+    own = dt.ProposeTest(bound=1_000)
     quote = dt.quote(dt.Median("pay"), SCHEMA, epsilon=1.0, delta=1e-6, mechanism=own)
     assert quote.expected_error < 60_000
     assert "may refuse" in quote.assumptions[0]
