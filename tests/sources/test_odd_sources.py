@@ -192,21 +192,21 @@ def test_postgres_reads_and_keeps_where_nothing_can_be_written(postgres):
             "CREATE TABLE written (p integer)",
             (
                 "CREATE OR REPLACE FUNCTION noted() RETURNS integer LANGUAGE sql VOLATILE "
-                "AS 'INSERT INTO written VALUES (1) RETURNING 1'"
+                "AS 'INSERT INTO public.written VALUES (1) RETURNING 1'"
             ),
             "CREATE VIEW writing AS SELECT noted() AS u",
             "CREATE TABLE odd (u integer)",
             "INSERT INTO odd VALUES (1), (1), (2)",
         ],
     ).close()
-    engine, query = Postgres(postgres, "writing"), parse_one("SELECT u FROM writing", dialect="postgres")
+    engine, query = Postgres(postgres, "writing"), parse_one("SELECT u FROM public.writing", dialect="postgres")
     for read in (engine.rows, engine.kept):
         with pytest.raises(dt.errors.SourceFailed), engine.snapshot():
             read(query)
     engine.close()
     plain = Postgres(postgres, "odd")
-    assert plain.rows(parse_one("SELECT COUNT(*) FROM written"))[0] == (0,)
-    totals = parse_one("SELECT u, COUNT(*) AS c FROM odd GROUP BY u", dialect="postgres")
+    assert plain.rows(parse_one("SELECT COUNT(*) FROM public.written"))[0] == (0,)
+    totals = parse_one("SELECT u, COUNT(*) AS c FROM public.odd GROUP BY u", dialect="postgres")
     with plain.snapshot():
         kept = plain.kept(totals)
         assert isinstance(kept, exp.Table)
@@ -215,7 +215,7 @@ def test_postgres_reads_and_keeps_where_nothing_can_be_written(postgres):
         name = plain.rows(parse_one("SELECT current_database()"))[0][0]
         connection.execute("DROP ROLE IF EXISTS reader")
         connection.execute("CREATE ROLE reader LOGIN")
-        place = plain.rows(parse_one("SELECT current_schema()"))[0][0]
+        place = plain._schema_name
         connection.execute(f'REVOKE TEMP ON DATABASE "{name}" FROM PUBLIC')
         connection.execute(f'GRANT USAGE ON SCHEMA "{place}" TO reader')
         connection.execute("GRANT SELECT ON odd TO reader")
@@ -244,7 +244,7 @@ def test_one_postgres_table_is_one_source_however_it_is_named(postgres):
             "CREATE TABLE odd (p integer)",
         ],
     )
-    place = plain.rows(parse_one("SELECT current_schema()"))[0][0]
+    place = plain._schema_name
     assert Postgres(postgres, f"{place}.odd").fingerprint() == plain.fingerprint()
     port = urlsplit(postgres).port
     for spelling in (

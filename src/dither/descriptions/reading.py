@@ -22,6 +22,7 @@ from dither.sources.column import as_array, declared_type, floats_of
 from dither.sources.engines.factory import engine_of
 from dither.sources.entries import SPACES, day, days, is_missing, real, texts
 from dither.sources.files import file_rows, read_file_column, read_file_entries
+from dither.sources.formats import ISO_MOMENTS
 from dither.sources.frames import ColumnLike, Scalar, TableLike, collected, column_entries, named_columns
 from dither.sources.lines import DELIMITERS, USUAL, TextLayout, inner_suffix
 
@@ -108,11 +109,11 @@ def entry_kind(entry: Scalar) -> Kind | None:
         number = real(entry)
         if number == number:
             return "whole" if number == np.floor(number) and abs(number) < np.inf else "real"
-    return "text" if day(entry) is None else "date"
+    return "text" if day(entry, ISO_MOMENTS.day) is None else "date"
 
 
 def _day_numbers(entries: Sequence[Scalar]) -> Floats:
-    result = days([str.__getitem__(entry, slice(10)) if isinstance(entry, str) else entry for entry in entries])
+    result = days(entries, ISO_MOMENTS.day)
     return np.array([np.nan if item is None else item.toordinal() - EPOCH for item in result])
 
 

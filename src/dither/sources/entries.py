@@ -92,15 +92,22 @@ def truth(entry: object) -> bool | None:  # anything: an entry of a list
     return None if math.isnan(number) else number != 0
 
 
-def day(entry: object) -> datetime.date | None:  # anything: an entry of a list
-    """An entry as a day: a date, the day of a moment, or an ISO text; None where it is missing or none of these."""
+def day(
+    entry: object,  # anything: an entry of a list
+    written: Callable[[str], datetime.date | None] | None = None,
+) -> datetime.date | None:
+    """An entry as a day: a date, or the day of a moment, that of UTC where it has a time zone; None where it is none.
+
+    written: how texts are.
+    """
     try:
         if isinstance(entry, str):
-            return datetime.date.fromisoformat(entry)
+            return None if written is None else written(entry)
         if isinstance(entry, np.datetime64):
             entry = entry.astype("datetime64[D]").item()
         if isinstance(entry, datetime.datetime):
-            entry = None if is_missing(entry) else entry.date()
+            known = second(entry)
+            return None if known is None else datetime.date.fromordinal(_EPOCH + known // _A_DAY)
         # (a date of anybody's own class as a plain one)
         return datetime.date.fromordinal(datetime.date.toordinal(entry)) if isinstance(entry, datetime.date) else None
     except FAILURES:
@@ -204,7 +211,7 @@ def days(
     """Many entries as days.  written: how texts are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [written(entry) if written is not None and isinstance(entry, str) else day(entry) for entry in entries]
+        return [day(entry, written) for entry in entries]
 
 
 def reals(entries: Iterable[object]) -> NDArray[np.float64]:  # anything: an entry of a list

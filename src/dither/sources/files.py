@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidArgument, InvalidData, suggested
 from dither.sources.formats import NumberFormat
 from dither.sources.lines import DELIMITERS, UNREADABLE, USUAL, TextLayout, header, inner_suffix, records, text_columns
-from dither.sources.parquet import connect, literal_path, parquet_schema
+from dither.sources.parquet import MILLISECONDS, connect, literal_path, parquet_schema
 
 Masked: TypeAlias = "np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]"
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _parquet(file: Path, column: str, *, read: bool = True, texts: bool = False)
         if stored_type not in _WHOLE | _REAL and not texts:
             raise InvalidArgument("column", column, f"must be a column of numbers, this one is {stored_types[column]}")
         if column in schema.milliseconds:
-            raise InvalidArgument("column", column, "is of moments in milliseconds: store them as microseconds")
+            raise InvalidArgument("column", column, MILLISECONDS)
         if stored_type not in _WHOLE | _REAL and stored_type not in _AS_TEXT:
             wanted = f"must be a column of numbers, texts, days or moments, this one is {stored_types[column]}"
             raise InvalidArgument("column", column, wanted)

@@ -97,8 +97,8 @@ _ZONE_HERE = "<zone>"
 _WIDTHS = {"Y": "[0-9][0-9][0-9][0-9]", "y": "[0-9][0-9]", "f": "[0-9]{1,9}", "z": _ZONE_HERE}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _PARTS = ("Y", "y", "m", "d", "H", "M", "S", "f")
-ISO_DAY = "[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}(?:[ T][^\\n]*)?|[+-]?[iI]nfinity"
-"""Texts that are dates where no format is declared; what engines make of them decides about the rest."""
+ISO_DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]?-[0-9][0-9]?"
+"""Texts that are days and nothing more: those of most records, which need no reading of hours and time zones."""
 FIRST_OF_1900 = "69"
 """Years of two figures from here on are those of 19.., as Python and POSIX have it."""
 
@@ -188,13 +188,19 @@ class TimestampFormat(DateFormat):
 
 @dataclass(frozen=True)
 class IsoMoments:
-    """Moments of ISO 8601: 2024-01-31, 2024-01-31 12:30, 2024-01-31T12:30:15.5+01:00."""
+    """Days and moments of ISO 8601, where no format is declared: 2024-01-31, 2024-01-31T12:30:15.5+01:00.
+
+    The one rule for such texts, in every source: ``docs/schema.md`` states it.
+
+    >>> ISO_MOMENTS.day("2024-01-31T23:30:00-05:00"), ISO_MOMENTS.day("20240131") is None
+    (datetime.date(2024, 2, 1), True)
+    """
 
     year: ClassVar[str] = "Y"
     _parts: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("Y", "[0-9][0-9][0-9][0-9]", "%s-"),
-        ("m", "[0-9][0-9]", "%s-"),
-        ("d", "[0-9][0-9]", "%s"),
+        ("m", "[0-9][0-9]?", "%s-"),
+        ("d", "[0-9][0-9]?", "%s"),
         ("H", "[0-9][0-9]", "(?:[ T]%s:"),
         ("M", "[0-9][0-9]", "%s"),
         ("S", "[0-9][0-9]", "(?::%s(?:[.,][0-9]{1,9})?)?"),
@@ -208,6 +214,17 @@ class IsoMoments:
     def second(self, text: str) -> int | None:
         """The seconds of a text; None where it is no moment."""
         return second_of(self, text)
+
+    def day(self, text: str) -> datetime.date | None:
+        """The day of a text: that of UTC where it has a time zone; None where it is neither a day nor a moment."""
+        text = str.__str__(text).strip(SPACES)
+        if _compiled(ISO_DAY).fullmatch(text) is None:
+            second = self.second(text)
+            return None if second is None else datetime.date.fromordinal(_EPOCH + second // 86_400)
+        try:
+            return datetime.date(*map(int, text.split("-")))
+        except ValueError:
+            return None
 
 
 ISO_MOMENTS = IsoMoments()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidArgument
-from dither.sources.entries import FAILURES, SPAN_UNITS, day, durations, exact_seconds, second, seconds_of
+from dither.sources.entries import SPAN_UNITS, day, durations, exact_seconds, second, seconds_of
 from dither.sources.formats import ISO_MOMENTS
 from dither.sources.frames import ColumnLike, column_entries, is_table
 
@@ -186,12 +186,7 @@ def _typed(data: ColumnLike) -> NDArray[np.datetime64] | None:
 
 
 def _day(entry: object) -> int | None:  # anything: an entry of a list
-    try:
-        if isinstance(entry, datetime.datetime) and entry.tzinfo is not None:
-            entry = entry.astimezone(datetime.UTC)
-    except FAILURES:
-        return None
-    result = day(entry)
+    result = day(entry, ISO_MOMENTS.day)
     return None if result is None else (result - _EPOCH).days
 
 

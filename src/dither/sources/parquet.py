@@ -44,6 +44,7 @@ SETTINGS = {
     "pandas_analyze_sample": "0",  # objects are texts: a type guessed from some records fails on others
 }
 """What each connection sets: values and errors of our queries depend on these."""
+MILLISECONDS = "is of moments in milliseconds, of which one record can make reading fail: store microseconds"
 _MILLISECONDS = re.compile(r"TIMESTAMP_MILLIS|MILLIS=(?!<null>)")
 _PATTERN = re.compile(r"([*?[])")
 

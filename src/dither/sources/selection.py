@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from dither.errors import InvalidArgument, SourceFailed
 from dither.sources.engines.engine import Engine, clamped, column, double_literal, floored, is_power_of_two
+from dither.sources.formats import ISO_MOMENTS
 from dither.sources.grid import Grid
 from dither.sources.predicates import Predicate, literal
 from dither.sources.schema import Schema
@@ -71,10 +72,8 @@ class Selection:
         if isinstance(declared, Duration):
             return self.engine.span(name, stored_type, declared.spans)
         if isinstance(declared, Date):
-            day = self.engine.day(name, stored_type, declared.written)
-            if stored_type != "text" or declared.written is not None or self.schema.version == 1:
-                return day
-            return exp.case().when(self.engine.is_iso_day(name), day).else_(exp.Null())
+            usual = None if self.schema.version == 1 else ISO_MOMENTS
+            return self.engine.day(name, stored_type, declared.written or usual)
         return self.engine.number(name, stored_type, declared.written if isinstance(declared, Real) else None)
 
     def _condition(self, predicate: Predicate) -> exp.Expr:

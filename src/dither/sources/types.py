@@ -479,7 +479,7 @@ def day_number(value: Scalar, argument: str) -> int:
 
 def _as_date(value: Scalar, argument: str) -> datetime.date:
     if isinstance(value, datetime.datetime):
-        return value.date()
+        return value.date() if value.tzinfo is None else value.astimezone(datetime.UTC).date()
     if isinstance(value, datetime.date):
         return value
     try:
@@ -531,8 +531,7 @@ def untyped_entries(declared: ColumnType | None, entries: Entries) -> pa.Array:
         spans = declared.spans
         return pa.array(durations(entries, None if spans is None else spans.seconds), pa.float64())
     if isinstance(declared, Date):
-        dated = declared.written
-        return pa.array(days(entries, None if dated is None else dated.day), pa.date32())
+        return pa.array(days(entries, (declared.written or ISO_MOMENTS).day), pa.date32())
     if isinstance(declared, Boolean):
         return pa.array(truths(entries), pa.float64(), from_pandas=True).cast(pa.bool_())  # (NaN is missing)
     if isinstance(declared, Real) and (written := declared.written) is not None:

@@ -31,10 +31,10 @@ from dither.sources.engines.engine import (
     whole_result,
 )
 from dither.sources.files import DATABASES, PARQUET, state_of_file
-from dither.sources.formats import DateFormat
+from dither.sources.formats import DateFormat, IsoMoments
 from dither.sources.frames import TableLike, column_names, frame_durations, readable, repeated_name
 from dither.sources.lines import DELIMITERS, USUAL, TextColumns, TextLayout, header, inner_suffix, is_packed
-from dither.sources.parquet import connect, literal_path, parquet_schema
+from dither.sources.parquet import MILLISECONDS, connect, literal_path, parquet_schema
 from dither.sources.predicates import literal
 
 if TYPE_CHECKING:
@@ -143,7 +143,8 @@ class DuckDB(Engine):
             self._look_below_views()
         elif self._file is not None and inner_suffix(self._file) in PARQUET:
             schema = parquet_schema(self._connection, self._file)
-            self._stored_types |= dict.fromkeys(schema.milliseconds & self._stored_types.keys(), "other")
+            self.unreadable = dict.fromkeys(schema.milliseconds & self._stored_types.keys(), MILLISECONDS)
+            self._stored_types |= dict.fromkeys(self.unreadable, "other")
             self._spans = schema.durations
         elif self._file is None:
             self._spans = frame_durations(source)
@@ -429,16 +430,15 @@ class DuckDB(Engine):
         days = _days(clamped(day, *_calendar_ends()))
         return exp.case().when(exp.Is(this=day.copy(), expression=exp.Null()), exp.Null()).else_(days)
 
-    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
-        if stored_type == "text" and written is not None:
+    def day(self, name: str, stored_type: str, written: DateFormat | IsoMoments | None = None) -> exp.Expr:
+        if stored_type == "text" or name in self._zoned:
             return super().day(name, stored_type, written)
         if stored_type == "date":  # comparisons take half the time, and a column may be named several times
             raw, (first, last) = column(name), _calendar_ends()
             beyond = exp.case().when(exp.LT(this=raw.copy(), expression=first), first.copy())
             return _days(beyond.when(exp.GT(this=raw.copy(), expression=last), last.copy()).else_(raw))
         # Moments of seconds and milliseconds may lie beyond what DuckDB can make days of: these are missing.
-        moment = exp.Trim(this=column(name)) if stored_type == "text" else column(name)
-        return self.day_number(exp.TryCast(this=moment, to=exp.DataType.build("date")))
+        return self.day_number(exp.TryCast(this=column(name), to=exp.DataType.build("date")))
 
     def epoch_second(self, name: str) -> exp.Expr:
         raw = column(name)

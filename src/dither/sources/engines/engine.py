@@ -15,6 +15,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from dither.sources.formats import (
     LAST_SECOND,
     DateFormat,
     DurationFormat,
+    IsoMoments,
     Moments,
     NumberFormat,
 )
@@ -80,6 +82,8 @@ class Engine(ABC):
     """Whether what stands in the row before, in the order in which rows are read, takes little more than reading."""
     moderate: frozenset[str] = frozenset()
     """Columns of numbers that are 0 or between 1e-20 and 1e20 in size, by their stored type alone."""
+    unreadable: Mapping[str, str] = MappingProxyType({})
+    """Columns that no question may read, and why: one record could make the engine's own reading of their type fail."""
     moments: frozenset[str] = frozenset()
     """Columns that cannot tell people apart, for some of their values have no text in this engine: moments in time."""
 
@@ -275,15 +279,42 @@ class Engine(ABC):
         """A decimal as a double."""
         return exp.cast(raw, "double")
 
-    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
-        """A column of dates as day numbers; NULL if missing.  written: how texts are dates."""
+    def day(self, name: str, stored_type: str, written: DateFormat | IsoMoments | None = None) -> exp.Expr:
+        """A column of dates as day numbers; NULL if missing.
+
+        The day of a moment is that of UTC, by its seconds: the session's time zone has no part in it.  written: how
+        texts are dates; None: as the engine casts them, which version 0.1.0 did.
+        """
         raw = column(name)
-        if stored_type == "text" and written is not None:
+        if stored_type == "timestamp":
+            return self._day_of_second(self.epoch_second(name))
+        if stored_type != "text":
+            return self.day_number(exp.cast(raw, "date"))
+        if isinstance(written, DateFormat):
             return self.day_number(self._written_day(self._trimmed(name), written))
-        if stored_type == "text":
-            self._needs_casts(name)
+        self._needs_casts(name)
+        if written is None:
             return self.day_number(exp.TryCast(this=exp.Trim(this=raw), to=exp.DataType.build("date")))
-        return self.day_number(exp.cast(raw, "date"))
+        return self._iso_day(self._trimmed(name))
+
+    def _iso_day(self, text: exp.Expr) -> exp.Expr:
+        """Texts as days by the rule of ``ISO_MOMENTS``; most are days alone, and need no reading of hours."""
+        year_zero = exp.EQ(
+            this=exp.Substring(this=text.copy(), start=literal(1), length=literal(4)), expression=literal("0000")
+        )
+        alone = self.day_number(_cast_or_null(text, "date"))
+        of_moment = self._day_of_second(self._written_second(text, ISO_MOMENTS))
+        return (
+            exp.case()
+            .when(self.matches(text, ISO_DAY), exp.case().when(year_zero, exp.Null()).else_(alone))
+            .else_(of_moment)
+        )
+
+    @staticmethod
+    def _day_of_second(second: exp.Expr) -> exp.Expr:
+        """The day of UTC of a whole number of seconds; engines cut quotients differently, and here none is cut."""
+        quotient = exp.Div(this=exp.Paren(this=floored(second, DAY_SECONDS)), expression=literal(DAY_SECONDS))
+        return exp.cast(exp.Paren(this=quotient), "bigint")
 
     def second(self, name: str, stored_type: str, written: Moments | None = None) -> exp.Expr:
         """A column of moments as whole seconds since 1970; NULL if missing.  written: how texts are moments."""
@@ -346,10 +377,6 @@ class Engine(ABC):
         """The same as a whole number; 0 where there is none: with a figure before it no engine casts an empty text."""
         figures = exp.DPipe(this=exp.Literal.string("0"), expression=self._part(text, written, item))
         return _cast_or_null(exp.Paren(this=figures), "bigint")
-
-    def is_iso_day(self, name: str) -> exp.Expr:
-        """Whether a text is a date such as 2011-01-31, with or without a time: engines also make days of 1/3/11."""
-        return self.matches(self._trimmed(name), ISO_DAY)
 
     def _trimmed(self, name: str) -> exp.Expr:
         # What is cut off is named: without that engines differ about which spaces there are.

@@ -216,6 +216,8 @@ def _check_columns(columns: Mapping[str, ColumnType], engine: Engine) -> None:
     for name, declared in columns.items():
         if name not in stored_types:
             raise InvalidArgument(f"columns.{name}", name, engine.absent_column())
+        if name in engine.unreadable:
+            raise InvalidArgument(f"columns.{name}", declared.type_name, engine.unreadable[name])
         if stored_types[name] not in declared.sources or (
             stored_types[name] == "text"
             and declared.type_name != "category"

@@ -53,9 +53,17 @@ _WHOLE_ENCODINGS = frozenset(
 )
 """Encodings of databases in which every text that can be stored is one in UTF-8: in WIN1252 the byte 81 is none, and a
 query that reads it fails."""
-_SETTINGS = "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'"
-"""What a database or a role may have set otherwise: a backslash would end the texts of an analyst's filter early, and a
-record whose text another encoding lacks would make a query fail."""
+_SETTINGS = {
+    "standard_conforming_strings": "on",  # else a backslash would end the texts of an analyst's filter early
+    "client_encoding": "'UTF8'",  # else a record whose text another encoding lacks would make a query fail
+    "search_path": "pg_catalog, pg_temp",  # else a function of the database's own could replace a built-in one
+    "TimeZone": "'UTC'",  # else views would have the days of the role's time zone
+    "DateStyle": "'ISO, YMD'",
+    "IntervalStyle": "'postgres'",
+    "extra_float_digits": "1",
+    "transform_null_equals": "off",
+}
+"""What each connection sets, for a database or a role may have set it otherwise."""
 
 
 class Postgres(Engine):
@@ -82,8 +90,11 @@ class Postgres(Engine):
             )
         self._keeps = False
         """Whether a snapshot may have temporary tables; each query reads in a transaction of its own then."""
-        parts = table.split(".")
-        self._schema_name, self._table_name = (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
+        *schemas, self._table_name = table.split(".")
+        if len(schemas) > 1:
+            raise InvalidArgument("table", table, "must be the name of a table or view (schema.table)")
+        self._schema_name = schemas[0] if schemas else ""
+        self._searched: list[str] = [] if beside is None else beside._searched
         self._connection: psycopg.Connection = self._connected() if beside is None else beside._connection
         self._find()
         self._stored_types = self._described()
@@ -93,7 +104,10 @@ class Postgres(Engine):
         with contextlib.suppress(self._psycopg.Error):
             connection = self._psycopg.connect(self._address, autocommit=True)
             try:
-                connection.execute(_SETTINGS)
+                # Where a table without a schema is looked for; named in full, for a path may name another function.
+                searched = connection.execute("SELECT pg_catalog.current_schemas(true)").fetchall()
+                self._searched = [str(name) for name in searched[0][0]]
+                connection.execute("; ".join(f"SET {name} = {value}" for name, value in _SETTINGS.items()))
             except self._psycopg.Error:
                 connection.close()
                 raise
@@ -114,21 +128,22 @@ class Postgres(Engine):
 
     def _find(self) -> None:
         """The schema that the name means: one table has one name, however it was written."""
-        wanted = (
-            exp.select("nspname", "relname")
-            .from_("pg_class")
-            .join("pg_namespace", on="pg_namespace.oid = relnamespace")
-            .where(exp.EQ(this=exp.column("oid", table="pg_class"), expression=self._place()))
-        )
-        result = self.rows(wanted)
-        if not result:
-            raise InvalidArgument("table", self._name, "must be the name of a table that exists at the source")
-        self._schema_name, self._table_name = map(str, result[0])
+        for schema in [self._schema_name] if self._schema_name else self._searched:
+            self._schema_name = schema
+            wanted = (
+                exp.select("nspname", "relname")
+                .from_("pg_class")
+                .join("pg_namespace", on="pg_namespace.oid = relnamespace")
+                .where(exp.EQ(this=exp.column("oid", table="pg_class"), expression=self._place()))
+            )
+            if result := self.rows(wanted):
+                self._schema_name, self._table_name = map(str, result[0])
+                return
+        raise InvalidArgument("table", self._name, "must be the name of a table that exists at the source")
 
     def _place(self) -> exp.Expr:
         """The number of the table in PostgreSQL's catalogue."""
-        names = [item for item in (self._schema_name, self._table_name) if item]
-        quoted = ".".join('"' + name.replace('"', '""') + '"' for name in names)
+        quoted = ".".join('"' + name.replace('"', '""') + '"' for name in (self._schema_name, self._table_name))
         result = exp.Anonymous(this="to_regclass", expressions=[literal(quoted)])
         return exp.cast(result, exp.DataType.build("oid", udt=True))
 
@@ -152,7 +167,7 @@ class Postgres(Engine):
     def table(self, fraction: float | None = None) -> exp.Expr:
         name = exp.Table(
             this=exp.to_identifier(self._table_name, quoted=True),
-            db=exp.to_identifier(self._schema_name, quoted=True) if self._schema_name else None,
+            db=exp.to_identifier(self._schema_name, quoted=True),
         )
         if fraction is None:
             return name

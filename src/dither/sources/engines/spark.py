@@ -31,14 +31,15 @@ from dither.sources.engines.engine import (
     whole_result,
     within_infinities,
 )
+from dither.sources.engines.spark_scans import read_settings, unreadable_columns
 from dither.sources.files import state_of_file
 from dither.sources.formats import FIRST_SECOND, LAST_SECOND
-from dither.sources.frames import arrow
+from dither.sources.frames import arrow, repeated_name
 from dither.sources.predicates import Constant, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _STORED_TYPES = (
     dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
@@ -49,6 +50,17 @@ _STORED_TYPES = (
 
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _BATCH = 1 << 16
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",  # else the machine's
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.filterPushdown": "false",  # else statistics of many records decide about one
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # else a day before 1582 may make reading fail
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+"""What our own sessions set.  Those of frames are their owners': there our expressions hold under any time zone."""
+_AS_NAMED = {"__globPaths__": "false"}
+"""The option by which a path is a name and no pattern."""
 
 
 class Spark(Engine):
@@ -70,23 +82,29 @@ class Spark(Engine):
         _keep_quiet()
         self._named = isinstance(source, str)
         self._described_as = str(source) if isinstance(source, str) else (table or "frame")
-        self._frame = guarded(self._called, lambda: self._frame_of(source, table), *self._errors)
-        self._session = self._frame.sparkSession
+        own = beside._session if beside is not None and beside._named else None
+        self._frame = guarded(self._called, lambda: self._frame_of(source, table, own), *self._errors)
+        self._session: SparkSession = self._frame.sparkSession
         if beside is not None and self._session is not beside._session:
             raise InvalidArgument("source", "spark", "tables that are linked must be of one Spark session")
         self._kept: dict[str, DataFrame] = {}
         """Frames whose rows Spark keeps, by the names of their views."""
         self._view = f"dither_source_{id(self):x}"
         guarded(self._called, lambda: self._frame.createOrReplaceTempView(self._view), *self._errors)
+        if (name := repeated_name(self._frame.columns)) is not None:
+            raise InvalidArgument("columns", name, "stands twice in the frame: give each column a name of its own")
+        self._settings = read_settings(self._frame)
+        self.unreadable = guarded(self._called, lambda: unreadable_columns(self._frame), *self._errors)
         named = {field.name: field.dataType.simpleString().split("(")[0] for field in self._frame.schema}
         self._zoned = frozenset(name for name, stored_type in named.items() if stored_type == "timestamp")
         self._stored_types = {
             name: "duration" if _DAY_TIME.fullmatch(stored_type) else _STORED_TYPES.get(stored_type, "other")
             for name, stored_type in named.items()
-        }
+        } | dict.fromkeys(self.unreadable, "other")
 
     @staticmethod
-    def _frame_of(source: DataFrame | str, table: str | None) -> DataFrame:
+    def _frame_of(source: DataFrame | str, table: str | None, own: SparkSession | None) -> DataFrame:
+        """own: a session that another engine has made."""
         if not isinstance(source, str):
             return source
         from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -97,7 +115,11 @@ class Spark(Engine):
         if before is None:  # a session of our own, whose errors of tasks would quote records
             with contextlib.suppress(Exception):
                 session.sparkContext.setLogLevel("OFF")
-        return session.read.parquet(path) if path else session.table(str(table))
+        if own is None:
+            own = session.newSession()
+            for name, value in _SETTINGS.items():
+                own.conf.set(name, value)
+        return own.read.options(**_AS_NAMED).parquet(path) if path else own.table(str(table))
 
     @property
     def _called(self) -> str:
@@ -250,6 +272,10 @@ class Spark(Engine):
             alive = self._session.sql("SELECT 1").count() == 1
         if not alive:
             raise SourceFailed(f"{self._called}: the Spark session has ended; nothing was charged")
+        if read_settings(self._frame) != self._settings:
+            raise SourceFailed(
+                f"{self._called}: settings of its session have changed: open it anew; nothing was charged"
+            )
 
     def close(self) -> None:
         with contextlib.suppress(*self._errors):

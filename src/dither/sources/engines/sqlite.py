@@ -170,6 +170,10 @@ class SQLite(Engine):
         listed = guarded(
             self._called, lambda: self._connection.execute(f'PRAGMA main.table_xinfo("{quoted}")').fetchall()
         )
+        names = [str(row[1]) for row in listed]
+        for name in names:  # (a view with two columns of one name: SQLite calls the second one name:1)
+            if name.rpartition(":")[0] in names and name.rpartition(":")[2].isdigit():
+                raise InvalidArgument("table", self._name, f"has two columns {name.rpartition(':')[0]}: name each once")
         # Columns that are computed while they are read (2) may fail on one record; those that are stored (3) may not.
         return {str(name): _stored_type(str(declared)) for _, name, declared, *_, hidden in listed if hidden in (0, 3)}
 
@@ -301,8 +305,8 @@ class SQLite(Engine):
             self._needs_casts(name)
         return self.finite(column(name))
 
-    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:
-        if stored_type == "text" and written is not None:
+    def day(self, name: str, stored_type: str, written: DateFormat | IsoMoments | None = None) -> exp.Expr:
+        if stored_type == "text" and isinstance(written, DateFormat):
             return self._read(name, written)
         if stored_type == "text":
             self._needs_casts(name)
@@ -480,13 +484,8 @@ def _text(entry: bytes | None) -> str | None:
 
 def _day(entry: bytes | None) -> int | None:
     """The day of an ISO date or moment (that of UTC where it has a time zone); None for any other text."""
-    try:
-        moment = datetime.datetime.fromisoformat(_decoded(entry or b""))
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.UTC)
-    except (ValueError, OverflowError):
-        return None
-    return moment.toordinal() - _EPOCH
+    result = ISO_MOMENTS.day(_decoded(entry or b""))
+    return None if result is None else result.toordinal() - _EPOCH
 
 
 def _md5(text: str | None) -> str | None:
