@@ -84,7 +84,7 @@ class Spark(Engine):
         self._described_as = str(source) if isinstance(source, str) else (table or "frame")
         own = beside._session if beside is not None and beside._named else None
         self._frame = guarded(self._called, lambda: self._frame_of(source, table, own), *self._errors)
-        self._session = self._frame.sparkSession
+        self._session: SparkSession = self._frame.sparkSession
         if beside is not None and self._session is not beside._session:
             raise InvalidArgument("source", "spark", "tables that are linked must be of one Spark session")
         self._kept: dict[str, DataFrame] = {}

@@ -80,7 +80,8 @@ class _Scans:
 
     def __init__(self, frame: DataFrame) -> None:
         session = frame.sparkSession
-        self._jvm, self._java = session._jvm, session._jsparkSession
+        self._jvm: Java = session._jvm
+        self._java: Java = session._jsparkSession
         self._settings = read_settings(frame)
         self.anything: dict[int, str] = {}
         """All columns that were found, whether or not the frame has them."""
@@ -114,8 +115,8 @@ class _Scans:
     def _leaf(self, node: Java, name: str) -> dict[int, str]:
         if name in _IN_MEMORY:
             return {}
-        relation = node.relation() if name == "LogicalRelation" else None
-        of_files = relation is not None and relation.getClass().getSimpleName() == "HadoopFsRelation"
+        relation: Java = node.relation() if name == "LogicalRelation" else node
+        of_files = relation.getClass().getSimpleName() == "HadoopFsRelation"
         columns = [(item, str(item.dataType().simpleString())) for item in _items(node.output())]
         if not of_files or not str(relation.fileFormat().getClass().getSimpleName()).endswith("ParquetFileFormat"):
             fails = of_files and _option(relation, "mode").upper() == "FAILFAST"

@@ -22,7 +22,7 @@ from sqlglot import exp
 from dither.errors import InvalidArgument
 from dither.sources.engines.engine import Engine, Row, clamped, column, double_literal
 from dither.sources.expressions import NEAREST, UNBOUNDED
-from dither.sources.formats import DateFormat, DurationFormat, Moments, NumberFormat
+from dither.sources.formats import DateFormat, DurationFormat, IsoMoments, Moments, NumberFormat
 from dither.sources.linked_tables import Instance, owner_link
 from dither.sources.predicates import Constant, literal
 from dither.sources.schema import Schema
@@ -92,7 +92,7 @@ class ViewEngine(Engine):
     def number(self, name: str, stored_type: str, written: NumberFormat | None = None) -> exp.Expr:  # noqa: ARG002
         return self._column(name)
 
-    def day(self, name: str, stored_type: str, written: DateFormat | None = None) -> exp.Expr:  # noqa: ARG002
+    def day(self, name: str, stored_type: str, written: DateFormat | IsoMoments | None = None) -> exp.Expr:  # noqa: ARG002
         return self._column(name)
 
     def second(self, name: str, stored_type: str, written: Moments | None = None) -> exp.Expr:  # noqa: ARG002
