@@ -494,10 +494,7 @@ def test_no_limit_on_degrees_makes_a_count_noisier(name):
 @pytest.mark.parametrize("n", [4, 5])
 @pytest.mark.parametrize("name", ["2-stars", "2-triangles", "3-cliques", "4-cliques"])
 def test_every_limit_on_degrees_holds_on_all_graphs(name, n):
-    """All graphs, all limits: what one edge changes, and the count itself where the hypothesis is true.
-
-    A twin that applies the limit and takes the sensitivity of the count without one is found, for some counts.
-    """
+    """All graphs, all limits: what one edge changes, and the count itself where the hypothesis is true."""
     asked, count = RESTRICTED[name]
     every = [frozenset(edges) for edges in oracle.all_graphs(n)]
     for degree in range(3, n + 1):
