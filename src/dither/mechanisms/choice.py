@@ -52,13 +52,19 @@ def chosen_among(mechanism: MechanismChoice, noise: NoiseChoice, served: Sequenc
     law = named_noise(noise)
     if mechanism == "auto":
         mechanism = next((name for name in served if law is None or MECHANISMS[name].adds_noise), served[0])
-    known = MECHANISMS[mechanism]() if isinstance(mechanism, str) and mechanism in MECHANISMS else mechanism
-    if not isinstance(known, Mechanism) or known.name not in served:
-        name = known.name if isinstance(known, Mechanism) else known
-        raise NotApplicable("mechanism", name, why, ", ".join(served))
+    known = mechanism_of(mechanism)
+    if known is None or known.name not in served:
+        raise NotApplicable("mechanism", mechanism if known is None else known.name, why, ", ".join(served))
     if law is not None and not known.adds_noise:
         raise NotApplicable("noise", law.name, f"mechanism {known.name!r} does not use it", "noise='auto'")
     return known
+
+
+def mechanism_of(mechanism: MechanismChoice) -> Mechanism | None:
+    """The mechanism that was named or given; None for "auto" and what is none."""
+    if isinstance(mechanism, str):
+        return MECHANISMS[mechanism]() if mechanism in MECHANISMS else None
+    return mechanism if isinstance(mechanism, Mechanism) else None
 
 
 def name_of(mechanism: MechanismChoice) -> str:

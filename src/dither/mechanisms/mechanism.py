@@ -194,6 +194,11 @@ class Mechanism(ABC):
         """Whether it can answer this statistic at some privacy loss: a public rule."""
         return isinstance(statistic, self.needs)
 
+    @property
+    def ignores_bounds(self) -> bool:
+        """Whether it answers as if no bounds were declared, where a procedure does, and clamps the answer to them."""
+        return False
+
     @abstractmethod
     def prepare(self, ask: MechanismSpec[Data]) -> Prepared[Data]:
         """The mechanism for a question, from public facts alone."""

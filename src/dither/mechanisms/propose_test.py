@@ -65,6 +65,11 @@ class ProposeTest(Mechanism):
         if self.constants not in ("exact", "paper"):
             raise InvalidArgument("constants", self.constants, 'must be "exact" or "paper"')
 
+    @property
+    def ignores_bounds(self) -> bool:
+        """A test without a proposed bound finds one itself: how wide the declared bounds are adds no noise."""
+        return self == ProposeTest()
+
     def serves(self, statistic: Statistic[Data] | VectorStatistic[Data]) -> bool:
         # Where the local sensitivity is the global one on all data, no data could pass.
         return super().serves(statistic) and not statistic.sensitivity_is_constant

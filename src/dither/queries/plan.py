@@ -16,7 +16,6 @@ from dither.numbers import exact
 from dither.privacy import LEFT_OUT, FilterName, Loss, Neighbours, Simultaneous, fraction_of_unit
 from dither.release import POPULATION, SAMPLE, ClampedTo, Counted, IntervalName, PersonLimit, Released
 from dither.sources.grid import Grid
-from dither.statistics.statistic import VectorStatistic
 
 if TYPE_CHECKING:
     from typing import Any
@@ -311,7 +310,7 @@ class StatisticPlan(Plan[R_contra]):
         grids = statistic.answers
         if isinstance(grids, Grid):
             return _range(grids)
-        if isinstance(statistic, VectorStatistic) and statistic.are_counts:
+        if statistic.are_counts:
             return (0, None)
         ranges = [_range(grid) for grid in {id(grid): grid for grid in grids}.values()]
         return ranges[0] if len(set(ranges)) == 1 else tuple(_range(grid) for grid in grids)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from dither.errors import InvalidArgument, NotApplicable
-from dither.mechanisms.choice import chosen_among, named_noise
+from dither.mechanisms.choice import chosen_among, mechanism_of, named_noise
 from dither.mechanisms.margin_test import MarginTest
 from dither.mechanisms.mechanism import MOST_EPSILON, Prepared, only_noises
 from dither.mechanisms.propose_test import ProposeTest
@@ -323,7 +323,8 @@ class TestedOrDrawn(BoundsOptional[float, Interval]):
 
     def plan(self, facts: Shape, options: Options) -> Plan:
         is_plain = not facts.private and facts.rows_per_person == 1 and options.interval == SAMPLE
-        if self.bounds is None or not is_plain or options.mechanism not in ("propose_test", ProposeTest()):
+        chosen = mechanism_of(options.mechanism)
+        if self.bounds is None or not is_plain or chosen is None or not chosen.ignores_bounds:
             return super().plan(facts, options)
         without = unbounded_plan(self.label, self.unbounded(), None, facts, options)
         answers = cast("Grid", self.resolve(facts).answers)

@@ -61,7 +61,12 @@ class Statistic(HasLadder[Data]):
         def labels(self) -> tuple[str, ...] | None:
             """The names of several numbers; None: it is one number."""
 
+        @property
+        def are_counts(self) -> bool:
+            """Whether its numbers count something, so that none can be below 0."""
+
     else:
+        are_counts = False
         mechanism_preference = WORST_CASE_FIRST
         prefers_least_error = False
         beta_per_epsilon = None
