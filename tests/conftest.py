@@ -171,6 +171,21 @@ def _figures_are_closed():
         pyplot.close("all")
 
 
+class AllNames(set[str]):
+    """Holds every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _budgets_in_memory_are_meant():
+    """Nearly all sessions of tests are kept by nothing: the warning about that is for its own test."""
+    from dither.session import opening
+
+    opening._warned_of = AllNames()
+
+
 @pytest.fixture(scope="session")
 def isolated():
     """Skips the test where programs cannot be isolated, or fails it if DITHER_REQUIRE=all."""

@@ -152,4 +152,6 @@ def formatted(number: Hashable) -> str:
         return str(number)
     if isinstance(number, int):
         return f"{number:,}"
-    return f"{number:,.2f}" if abs(number) >= 1000 else f"{number:.6g}"
+    if abs(number) < 1000:
+        return f"{number:.6g}"
+    return f"{number:,.0f}" if number.is_integer() else f"{number:,.2f}"

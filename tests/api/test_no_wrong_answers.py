@@ -181,6 +181,6 @@ def test_three_commands_from_a_strangers_file_to_an_answer(tmp_path):
         done = CliRunner().invoke(main, words)
         assert done.exit_code == 0, done.output
     answered = CliRunner().invoke(main, [*commands[0], "--json"])
-    release = json.loads(answered.output)
+    release = json.loads(answered.stdout)
     assert release["interval"][0] <= 750 <= release["interval"][1]
     assert not list(tmp_path.glob("*.toml"))

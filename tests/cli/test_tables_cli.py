@@ -310,6 +310,8 @@ def test_the_column_that_tells_people_apart_need_not_be_declared(folder):
         *COLUMNS,
         "--unit",
         "name",
+        "--rows-per-unit",
+        "1",
         "--rows",
         "2000",
         "--epsilon",

@@ -55,7 +55,10 @@ REMOVED: dict[str, str] = {
 ("GET /v1/me", "POST /v1/tokens name") and SQL functions that 0.1.0 had and that are gone, each with the reason."""
 RENAMED = {"calibration": "mechanism", "kind": "filter"}
 """Parameters with a new name: the old one is still accepted, with a warning, though signatures show the new one."""
-CHANGED_DEFAULTS: dict[str, str] = {}
+CHANGED_DEFAULTS: dict[str, str] = dict.fromkeys(
+    ("dither.Schema(rows_per_unit)", "dither.open(rows_per_unit)"),
+    "the rows of a person that count are declared, never assumed",
+)
 """Parameters with another default than in 0.1.0, each with the reason."""
 
 

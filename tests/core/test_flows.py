@@ -26,6 +26,8 @@ JOB = ("interfaces/http/jobs.py", "interfaces/http/service.py")
 """A job does the work of a question later, in a thread of its own."""
 KEPT = ("interfaces/http/jobs.py", "interfaces/http/shared_jobs.py")
 """Where a job takes long, other servers are told of its end when it comes."""
+LANE = ("interfaces/http/jobs.py", "interfaces/http/lanes.py")
+"""A job waits for a thread of its dataset, which then does its work."""
 READ = ("borders.py", "queries/parameters.py")
 """A parameter reads its value by a model, which asks the parameter for its own rules."""
 SCHEMA = """[dataset]
@@ -168,7 +170,7 @@ def test_a_release_by_http(follower, post):
     with follower.following() as trace:
         assert len(post("/t/releases", body)["releases"]) == 2
     assert ("interfaces/http/service.py", "session/account.py") in trace.calls
-    assert trace.both_ways <= {JOB, KEPT, COMMIT}
+    assert trace.both_ways <= {JOB, KEPT, LANE, COMMIT}
 
 
 def test_a_program_by_http(follower, post, isolated):
@@ -177,7 +179,7 @@ def test_a_program_by_http(follower, post, isolated):
     with follower.following() as trace:
         post("/t/releases", {"query": query | {"blocks": 5, "slot": 0.3}, "epsilon": 1})
     assert ("interfaces/http/service.py", "session/account.py") in trace.calls
-    assert trace.both_ways <= {JOB, KEPT, READ, COMMIT}
+    assert trace.both_ways <= {JOB, KEPT, LANE, READ, COMMIT}
     assert len(trace.both_ways - {COMMIT}) <= 2
 
 

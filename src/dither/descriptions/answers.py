@@ -141,6 +141,7 @@ def _decoded(coded: Release, codes: Codes, kind: Kind, name: str, shares: tuple[
     ends = None if coded.interval is None else [codes.ends(int(low), int(high)) for low, high in coded.interval]
     return replace(
         coded,
+        range=None,  # that of the codes
         value=tuple(_plain(number, kind) for number in numbers if number is not None),
         interval=None if ends is None else tuple((_plain(low, kind), _plain(high, kind)) for low, high in ends),
         query=f"quantiles of {name}",

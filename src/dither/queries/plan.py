@@ -450,8 +450,10 @@ class TransformedPlan(WrappedPlan[R_contra]):
 
     @property
     def answer_range(self) -> Counted:
-        ends: Released = self.inner.answer_range
-        return None if ends is None or None in ends else tuple(self.function(end) for end in ends)
+        match self.inner.answer_range:
+            case (float() | int() as low, float() | int() as high):
+                return self.function(low), self.function(high)
+        return None
 
     def run(self, records: R_contra) -> Result:
         result = self.inner.run(records)

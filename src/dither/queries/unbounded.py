@@ -184,8 +184,8 @@ class WithinBoundsPlan(UnboundedPlan):
     ends: tuple[float, float] = (0.0, 0.0)
     """The least and the greatest answer that records within the bounds can have."""
 
-    def run(self, records: RankedColumn) -> Result:  # type: ignore[override]  # a column, read as records without bounds
-        result = super().run(OnGrid(records))
+    def run(self, records: Ordered) -> Result:
+        result = super().run(OnGrid(cast("RankedColumn", records)))  # a column with bounds, read as one without
         if result.value is None:
             return result
         low, high = self.ends

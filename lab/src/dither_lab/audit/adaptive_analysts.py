@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dither.accounting.filters import FilterState, covers, open_filter, spend
 from dither.privacy import Budget, FilterName, Loss
@@ -18,14 +18,14 @@ from dither.sources.column import Shape
 from dither_lab.audit.checks import Check, Effort, Evidence, within_rounding
 
 State = TypeVar("State", bound=Hashable)
-Admits = Callable[[Any, Loss], bool]
-Pays = Callable[[Any, Loss], Any]
+Admits = Callable[..., bool]
+Pays = Callable[..., Hashable]
 _UNITS = 1000
 """Log-ratios are whole thousandths: equal ones are one state."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class FilterAnswer:
     """A loss, and the worst pair of laws that has it: two outcomes with these log-ratios."""
 
     loss: Loss
@@ -38,18 +38,18 @@ class Answer:
         return (math.exp(-self.low) - 1) / (math.exp(-self.low) - math.exp(-self.high))
 
 
-def pure(epsilon: float) -> Answer:
+def pure(epsilon: float) -> FilterAnswer:
     """Randomised response, the worst of all pure mechanisms."""
-    return Answer(Loss(epsilon), epsilon, -epsilon)
+    return FilterAnswer(Loss(epsilon), epsilon, -epsilon)
 
 
-def drawn(epsilon: float, place: float) -> Answer:
+def drawn(epsilon: float, place: float) -> FilterAnswer:
     """A draw of bounded range whose log-ratios lie between place - epsilon and place."""
-    return Answer(Loss.bounded_range(epsilon), place, place - epsilon)
+    return FilterAnswer(Loss.bounded_range(epsilon), place, place - epsilon)
 
 
 def worst_delta(
-    start: State, menu: Sequence[Answer], epsilon: float, admits: Admits = covers, pays: Pays = spend
+    start: State, menu: Sequence[FilterAnswer], epsilon: float, admits: Admits = covers, pays: Pays = spend
 ) -> float:
     """The largest divergence at ``epsilon`` that any adaptive analyst reaches with answers of a menu.
 
@@ -71,25 +71,27 @@ def worst_delta(
 
 
 @dataclass(frozen=True)
-class Setting:
+class FilterSetting:
     """A filter and what may be asked of it."""
 
     name: FilterName
     budget: Budget
-    menu: tuple[Answer, ...]
+    menu: tuple[FilterAnswer, ...]
 
 
 SETTINGS = (
-    Setting("zcdp", Budget(1.0, 0.01), (pure(0.25), pure(0.5), drawn(0.5, 0.25), drawn(1.0, 0.5))),
-    Setting("zcdp", Budget(1.0, 0.05), (pure(0.2), pure(0.6), drawn(0.4, 0.3), drawn(0.8, 0.2))),
-    Setting("zcdp", Budget(0.5, 0.05), (pure(0.15), pure(0.25), drawn(0.5, 0.4), drawn(0.3, 0.1))),
-    Setting("zcdp", Budget(2.0, 0.02), (pure(0.5), pure(1.0), drawn(1.0, 0.75), drawn(1.5, 0.5))),
-    Setting("advanced", Budget(1.0, 0.05), (pure(0.2), pure(0.5), pure(1.0))),
-    Setting("advanced", Budget(2.0, 0.1), (pure(0.25), pure(0.75), pure(1.5))),
+    FilterSetting("zcdp", Budget(1.0, 0.01), (pure(0.25), pure(0.5), drawn(0.5, 0.25), drawn(1.0, 0.5))),
+    FilterSetting("zcdp", Budget(1.0, 0.05), (pure(0.2), pure(0.6), drawn(0.4, 0.3), drawn(0.8, 0.2))),
+    FilterSetting("zcdp", Budget(0.5, 0.05), (pure(0.15), pure(0.25), drawn(0.5, 0.4), drawn(0.3, 0.1))),
+    FilterSetting("zcdp", Budget(2.0, 0.02), (pure(0.5), pure(1.0), drawn(1.0, 0.75), drawn(1.5, 0.5))),
+    FilterSetting("advanced", Budget(1.0, 0.05), (pure(0.2), pure(0.5), pure(1.0))),
+    FilterSetting("advanced", Budget(2.0, 0.1), (pure(0.25), pure(0.75), pure(1.5))),
 )
 
 
-def against(setting: Setting, admits: Admits = covers, pays: Pays = spend, start: Hashable | None = None) -> Evidence:
+def against(
+    setting: FilterSetting, admits: Admits = covers, pays: Pays = spend, start: Hashable | None = None
+) -> Evidence:
     """Whether no analyst gains more than the budget's delta, and whether adding epsilons would admit more."""
     budget = setting.budget
     state: Hashable = open_filter(budget, filter=setting.name) if start is None else start
@@ -103,7 +105,7 @@ def as_many_as_sums(name: FilterName, admits: Admits = covers) -> Evidence:
     """Whether a filter admits every pure answer that the plain sum of epsilons admits."""
     budget = Budget(1.0, 1e-6)
     for each in (0.05, 0.2, 0.5, 1.0):
-        state: Any = open_filter(budget, filter=name)
+        state = open_filter(budget, filter=name)
         for count in range(round(1 / each)):
             if not admits(state, Loss(each)):
                 return Evidence(False, Loss(1.0, 1e-6), note=f"{count} answers of {each:g} where sums admit more")
@@ -133,7 +135,7 @@ def analyst_checks() -> Iterator[Check]:
         "filter", "exact", lambda effort: no_more_than_pure(), detail=detail, covers=covered, proof="concentrated"
     )
 
-    def run(setting: Setting) -> Callable[[Effort], Evidence]:
+    def run(setting: FilterSetting) -> Callable[[Effort], Evidence]:
         return lambda effort: against(setting)
 
     def sums(name: FilterName) -> Callable[[Effort], Evidence]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -100,7 +99,7 @@ def json_response(value: Payload, status: int = 200, headers: dict[str, str] | N
     return encoded_response(encoded(value), status, headers)
 
 
-def joined_text(first: Mapping[str, Any], rest: str) -> str:  # a TypedDict has no one type of values
+def joined_text(first: Payload, rest: str) -> str:
     """The JSON of one object with the fields of two that are not empty; the second is written already.
 
     >>> joined_text({"a": 1}, '{"b": 2}')

@@ -218,7 +218,7 @@ class Planners:
         return self._server().start(HELPER)
 
 
-def _check(made: Any) -> None:  # what the work returned
+def _check(made: Value) -> None:
     """The error that a helper sent, if it is one."""
     if isinstance(made, Problem):
         if made.code == "internal":

@@ -18,7 +18,7 @@ from dither.interfaces.http.planning import DerivedQuote, PlannedQuestion, Quote
 from dither.interfaces.http.schedule import LONGEST_WAIT, programs_of, seconds_of
 from dither.interfaces.http.server_state import Curator
 from dither.interfaces.http.store import Token
-from dither.ledger.entries import DERIVED, FAILED, Body, Entry, Stored, charged_losses, derived_entries, derived_of
+from dither.ledger.entries import DERIVED, FAILED, Body, Entry, charged_losses, derived_entries, derived_of
 from dither.plain import JsonObject
 from dither.privacy import Budget, Loss
 from dither.release import Release
@@ -99,10 +99,15 @@ def quotes_text(
         [
             text
             if way is None
-            else joined_text(derived_fields(_place(curator, dataset, token, way.entry), way.instead), way.rest)
+            else joined_text(_derived_fields(_place(curator, dataset, token, way.entry), way.instead), way.rest)
             for text, way in zip(quoted.quotes, free, strict=True)
         ],
     )
+
+
+def _derived_fields(entry: int, instead: str) -> JsonObject:
+    fields = derived_fields(entry, instead)
+    return {"derived_from": fields["derived_from"], "assumptions": fields["assumptions"]}
 
 
 def stored_text(quoted: Quoted, dataset: str) -> str:
@@ -178,7 +183,11 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
         stored = answered if answered is not None and _may_be_seen(curator, entry) else None
         question, releases = entry.body["question"], None
         if stored is not None and FAILED not in stored:
-            releases = [with_notes(release) for each in stored["answers"] for release in each]
+            releases = [
+                {**release, "notes": [*Release.from_dict(release).notes()]}  # what the ledger keeps, in sentences too
+                for each in stored["answers"]
+                for release in each
+            ]
         if analyst is not None and DERIVED in question:
             place = functools.partial(curator.ledger.place_of, dataset, analyst)
             question = _placed(place, question)
@@ -198,11 +207,6 @@ def history_of(curator: Curator, dataset: str, analyst: str | None, after: int, 
             }
         )
     return encoded({"releases": payload, "more": more})
-
-
-def with_notes(stored: Stored) -> Stored:
-    """A release as the ledger keeps it, with the sentences that follow from it."""
-    return {**stored, "notes": [*Release.from_dict(stored).notes()]}
 
 
 def _placed(place: Callable[[int], int], question: JsonObject) -> JsonObject:
