@@ -209,5 +209,5 @@ def test_the_command_line_takes_it(table):
         bounds = ["--bounds", "0", "600000"] if file.suffix == ".csv" else []
         words = ["ask", str(file), question, "--epsilon", "1", "--interval", "population", *bounds]
         result = CliRunner().invoke(main, [*words, "--json"], catch_exceptions=False)
-        assert "population" in json.dumps(json.loads(result.output))
+        assert "population" in json.dumps(json.loads(result.stdout))
         assert "for the population" in CliRunner().invoke(main, words, catch_exceptions=False).output

@@ -72,7 +72,7 @@ def table():
 
 def opened(**options):
     """A session with a large budget."""
-    return dt.open(table(), columns=COLUMNS, budget=dt.Budget(1000.0), **options)
+    return dt.open(table(), columns=COLUMNS, budget=dt.Budget(1000.0), **{"name": "data", **options})
 
 
 @pytest.fixture
@@ -365,10 +365,12 @@ def test_what_histograms_do_not_answer():
 def test_another_declaration_of_the_column_makes_it_another_question(tmp_path):
     """What a missing value counts as is part of the bins."""
     rows, place = {"x": [1.0, 30.0, None]}, tmp_path / "some.ledger"
-    with dt.open(rows, columns={"x": dt.Real(0, 100)}, budget=dt.Budget(9.0), ledger=place) as session:
+    with dt.open(rows, columns={"x": dt.Real(0, 100)}, budget=dt.Budget(9.0), ledger=place, name="data") as session:
         session.ask(dt.Histogram("x", edges=EDGES), epsilon=1)
         assert session.ask(dt.Count(), epsilon=1, where="x >= 10 AND x < 20").derived_from
-    with dt.open(rows, columns={"x": dt.Real(0, 100, nulls=15)}, budget=dt.Budget(9.0), ledger=place) as session:
+    with dt.open(
+        rows, columns={"x": dt.Real(0, 100, nulls=15)}, budget=dt.Budget(9.0), ledger=place, name="data"
+    ) as session:
         assert session.ask(dt.Count(), epsilon=1, where="x >= 20 AND x < 50").derived_from is None
 
 

@@ -50,7 +50,7 @@ def test_postgres_collations_put_a_record_in_one_group(postgres):
     assert [one.value for one in opened.ask(dt.Count(), by="job", **SURE)] == [2, 1, 0]
     assert list(opened.ask(dt.Histogram("job"), **SURE).value) == [2, 1, 0, 0]
     assert opened.ask(dt.Count(), where="job = 'CLERK'", **SURE).value == 0
-    assert session(engine, columns, unit="who", name="people").ask(dt.Count(), **SURE).value == 2
+    assert session(engine, columns, unit="who", rows_per_unit=1, name="people").ask(dt.Count(), **SURE).value == 2
 
 
 def test_postgres_values_at_the_ends_of_types_raise_no_error(postgres):
@@ -423,7 +423,7 @@ def test_a_setting_that_is_none_is_refused_before_the_charge(monkeypatch):
 def people(units):
     """How many people a count is centred on."""
     columns = {"v": dt.Integer(0, 10)}
-    opened = dt.open({"v": [1] * len(units), "u": units}, columns=columns, unit="u", budget=BUDGET)
+    opened = dt.open({"v": [1] * len(units), "u": units}, columns=columns, unit="u", rows_per_unit=1, budget=BUDGET)
     return dt.inspect.value(dt.Count(), opened)
 
 
@@ -468,7 +468,7 @@ def test_moments_beyond_the_calendar_fail_nothing(tmp_path, unit, zone):
             assert opened.ask(dt.Count(), where=where or "v > 0", epsilon=1.0).value is not None
         assert opened.ask(dt.Median("at"), epsilon=1.0).value is not None
         with pytest.raises(dt.InvalidArgument, match="moments in time"):
-            dt.open(source, columns=reals, budget=BUDGET, unit="at")
+            dt.open(source, columns=reals, budget=BUDGET, unit="at", rows_per_unit=1)
 
 
 def test_decimals_that_are_none_fail_nothing():

@@ -114,7 +114,7 @@ def test_defaults():
         (HEAD + "table = 3\n[columns.a]\ntype='boolean'", "3", "a text"),
         (HEAD + "engine = 'duckdbb'\n[columns.a]\ntype='boolean'", "'duckdbb'", "did you mean duckdb?"),
         (HEAD + "rows_per_unit = 3\n[columns.a]\ntype='boolean'", "3", "must be 1 without a unit column"),
-        (HEAD + "unit='p'\nrows_per_unit = 0\n[columns.a]\ntype='boolean'", "0", "at least 1"),
+        (HEAD + "unit='p'\nrows_per_unit = 0\n[columns.a]\ntype='boolean'", "0", "declare how many rows"),
         (HEAD + "[budget]\ndelta = 0.1\n[columns.a]\ntype='boolean'", "[budget]", "epsilon is missing"),
         (HEAD + "[budget]\nepsilon = -1\n[columns.a]\ntype='boolean'", "-1", "positive"),
         (HEAD + "[budget]\nepsilon = inf\n[columns.a]\ntype='boolean'", "inf", "finite"),

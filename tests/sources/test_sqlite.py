@@ -87,7 +87,7 @@ def test_one_odd_record_never_decides_whether_there_is_an_answer(odd, path, tmp_
         for by in ("i", "c", "b", "d"):
             assert session.ask(dt.Median("r"), by=by, where="r > 1 OR i IS NULL", epsilon=1.0)
         assert dt.inspect.rows(session, list(columns)).num_rows == 11
-    with asked(given, {**columns, "c": dt.Category()}, unit="u", name="people") as session:
+    with asked(given, {**columns, "c": dt.Category()}, unit="u", rows_per_unit=1, name="people") as session:
         assert session.ask(dt.Sum("i"), epsilon=1.0).value is not None
         assert dt.inspect.value(dt.Count(), session) == 2 + (odd is not None and odd == odd)  # (x, X, and this one)
         session.ask(dt.Count(), by="c", epsilon=1.0, delta=1e-6)

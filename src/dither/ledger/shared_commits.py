@@ -109,9 +109,10 @@ class SharedCommits(Commits):
             with self._lane.transaction(first.purpose, self._begin) as work:
                 with self._lock:
                     others += [change for change in self._waiting if change is not first][: MOST_TOGETHER - 1]
+                    in_turn = [change for change in self._waiting if change is first or change in others]
                 if not others:
                     first.make(work)
-                for change in [first, *others] if others else []:
+                for change in in_turn if others else []:
                     self._make_part(work, change)
         except TransactionLost:
             purposes = {change: change.purpose for change in (first, *others)}

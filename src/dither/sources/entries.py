@@ -138,8 +138,9 @@ def second(
         if not isinstance(entry, datetime.datetime):
             known = day(entry)
             return None if known is None else (known.toordinal() - _EPOCH) * _A_DAY
-        aware = entry if entry.tzinfo is not None else entry.replace(tzinfo=datetime.UTC)
-        result = int((aware - _FIRST_OF_1970) // datetime.timedelta(seconds=1))
+        # (a moment of anybody's own class as a plain one)
+        aware = entry if entry.tzinfo is not None else datetime.datetime.replace(entry, tzinfo=datetime.UTC)
+        result = datetime.datetime.__sub__(aware, _FIRST_OF_1970) // datetime.timedelta(seconds=1)
         return min(max(result, _FIRST_SECOND), _AFTER_LAST + _A_DAY - 1)
     except FAILURES:
         return None

@@ -11,12 +11,12 @@ from sqlglot.errors import SqlglotError
 
 from dither.errors import InvalidArgument, InvalidText
 from dither.sources.predicates import LONGEST
-from dither.sources.types import storable
 
 DEEPEST = 40
 """Brackets inside brackets, at most."""
 _MISSING = re.compile(r"Missing .* from \d+:(\d+)\Z", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*\Z")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Words:
             raise InvalidArgument(argument, text, "must be a text such as SELECT median(total_pay) FROM payroll")
         if len(text) > LONGEST:
             raise InvalidArgument(argument, len(text), f"must be a text of at most {LONGEST:,} characters")
-        if not storable(text):
-            raise InvalidArgument(argument, "<text>", "must be Unicode text: no NUL, no half of a surrogate pair")
+        if half := _HALF.search(text):
+            raise InvalidText(argument, text, "half of a surrogate pair is no character", half.start(), half.end())
         self.text, self.argument = text, argument
         self._words = self._split()
         self._at = 0
