@@ -136,6 +136,17 @@ class PersonLimit:
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         return f"uses at most {rows} per {person}{found}; rows beyond that are not counted"
 
+    def questions(self) -> list[str]:
+        """Which question says how many people have more rows than that, where these rows are left out.
+
+        >>> PersonLimit(None, 1).questions(), PersonLimit(0.2, 4, is_weighted=True).questions()
+        (['quality(*) says which share of people has more rows than that'], [])
+        """
+        if self.rows is None or self.is_weighted:
+            return []
+        asked = "quality(*)" if self.epsilon is None else f"quality(*, limit => {self.rows})"
+        return [f"{asked} says which share of people has more rows than that"]
+
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
         total = None if self.total is None else list(self.total)
@@ -622,7 +633,9 @@ def table_notes(releases: Sequence[Release]) -> list[str]:
     """What must be known to read releases: whose privacy, which rows, what was learnt, and how intervals hold."""
     paid = [release for release in releases if release.mechanism != PUBLIC]
     notes = [hidden_text(release.neighbours, release.unit) for release in paid]
-    notes += [release.person_limit.text(release.unit) for release in releases if release.person_limit is not None]
+    for limit, unit in ((release.person_limit, release.unit) for release in releases):
+        if limit is not None:
+            notes += [limit.text(unit), *limit.questions()]
     notes += _learnt_text(releases)
     notes += [str(release.clamped_to) for release in releases if release.clamped_to is not None]
     notes += readings(releases)
