@@ -140,12 +140,12 @@ class PersonLimit:
         """Which question says how many people have more rows than that, where these rows are left out.
 
         >>> PersonLimit(None, 1).questions(), PersonLimit(0.2, 4, is_weighted=True).questions()
-        (['quality(*) says which share of people has more rows than that'], [])
+        (['ask quality(*) for the share of people who have more rows than that'], [])
         """
         if self.rows is None or self.is_weighted:
             return []
         asked = "quality(*)" if self.epsilon is None else f"quality(*, limit => {self.rows})"
-        return [f"{asked} says which share of people has more rows than that"]
+        return [f"ask {asked} for the share of people who have more rows than that"]
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""

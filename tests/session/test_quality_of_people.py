@@ -121,7 +121,7 @@ def test_the_share_is_that_of_people_above_the_declared_limit(limit, share):
     assert answer.value == (pytest.approx(share),)
     ((low, high),) = answer.interval
     assert low <= share <= high
-    assert answer.title == f"people with more than {limit} row{'' if limit == 1 else 's'}"
+    assert answer.title == f"share of people with more than {limit} row{'' if limit == 1 else 's'}"
     assert answer.person_limit is None
     assert answer.notes() == ["hides one person of who"]
 
@@ -164,7 +164,7 @@ def test_every_interface_takes_it(tmp_path):
     with opened(limit="private") as session:
         count = session.ask(dt.Count(), epsilon=500.0)
         asked = f"quality(*, limit => {count.person_limit.rows})"
-        assert f"{asked} says which share of people has more rows than that" in count.notes()
+        assert f"ask {asked} for the share of people who have more rows than that" in count.notes()
         assert session.ask(asked, epsilon=500.0).value == (0.0,)
     query = dt.Quality(limit=4)
     assert from_json(json.loads(json.dumps(to_json(query)))) == query
@@ -176,7 +176,7 @@ def test_every_interface_takes_it(tmp_path):
     arguments = ["ask", str(tmp_path / "pay.toml"), "quality(*)", "--epsilon", "500", "--json"]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    assert '"share of people"' in result.output
+    assert '"above the limit"' in result.output
 
 
 def test_what_is_not_asked_about_people_is_refused_and_costs_nothing():
@@ -206,7 +206,7 @@ def test_what_is_not_asked_about_people_is_refused_and_costs_nothing():
 
 def test_answers_that_leave_out_rows_name_the_question():
     """A count and a sum within a declared limit; what weighs rows leaves none out."""
-    says = "quality(*) says which share of people has more rows than that"
+    says = "ask quality(*) for the share of people who have more rows than that"
     with opened() as session:
         for query in (dt.Count(), dt.Sum("pay")):
             assert says in session.ask(query, epsilon=1.0).notes()

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from dither.release import Release
 from page_server import SCHEMA
 
 DOT = "[aria-label=Answer] circle.dot"
@@ -60,9 +61,9 @@ def test_from_registration_to_a_drawn_answer(visit, pictures):
     (entry,) = curator.history("story")
     (release,) = entry["releases"]
     assert (entry["analyst"], curator.spent("story")) == ("ada", 0.2)
-    assert _numbers(tab.run("document.querySelector('.headline').innerText")) == [
-        pytest.approx(one, rel=1e-4) for one in (release["value"], 95, *release["interval"])
-    ]
+    ((_, value, ends),) = Release.from_dict(release).formatted_rows()
+    shown = _numbers(tab.run("document.querySelector('.headline').innerText"))
+    assert shown == _numbers(f"{value} 95% {' '.join(ends)}")
     place = float(tab.run(f"document.querySelector('{DOT}').getAttribute('cx')").rstrip("%"))
     low, high = tab.run(f"(all => [Math.min(...all), Math.max(...all)])({WHISKERS})")
     share = (release["value"] - release["interval"][0]) / (release["interval"][1] - release["interval"][0])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dither.sources.windows import BinnedRecords, EngineColumn
 
 _ANY = (*NUMBERS, *DATES, "boolean", "category")
-PEOPLE_STATES = ("within", "share of people")
+PEOPLE_STATES = ("within the limit", "above the limit")
 """Of people: those with at most so many rows, and those with more."""
 
 
@@ -145,7 +145,7 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
     def label(self) -> str:
         if self.limit is None:
             return super().label
-        return f"people with more than {self.limit:,} row{'' if self.limit == 1 else 's'}"
+        return f"share of people with more than {self.limit:,} row{'' if self.limit == 1 else 's'}"
 
     @property
     def _states(self) -> tuple[str, ...]:
