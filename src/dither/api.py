@@ -1340,6 +1340,7 @@ if TYPE_CHECKING:
         data: Entries,
         *,
         bounds: Bounds | None = None,
+        limit: int | None = None,
         epsilon: Number,
         delta: Number = 0.0,
         mechanism: MechanismChoice = "auto",

@@ -136,6 +136,17 @@ class PersonLimit:
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         return f"uses at most {rows} per {person}{found}; rows beyond that are not counted"
 
+    def questions(self) -> list[str]:
+        """Which question says how many people have more rows than that, where these rows are left out.
+
+        >>> PersonLimit(None, 1).questions(), PersonLimit(0.2, 4, is_weighted=True).questions()
+        (['ask quality(*) for the share of people who have more rows than that'], [])
+        """
+        if self.rows is None or self.is_weighted:
+            return []
+        asked = "quality(*)" if self.epsilon is None else f"quality(*, limit => {self.rows})"
+        return [f"ask {asked} for the share of people who have more rows than that"]
+
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
         total = None if self.total is None else list(self.total)
@@ -337,10 +348,10 @@ class Release(Generic[V_co, B_co]):
         if self.interval is None or self.confidence is None or self.value == ():
             return ""
         if isinstance(self.value, tuple):
-            return f", with {_percent(self.confidence)} intervals{covered_text(self.interval_of)}"
+            return f", with {percent_text(self.confidence)} intervals{covered_text(self.interval_of)}"
         ((_, _, ends),) = self.formatted_rows()
         low, high = ends or ("", "")
-        return f", {_percent(self.confidence)}{covered_text(self.interval_of)} between {low} and {high}"
+        return f", {percent_text(self.confidence)}{covered_text(self.interval_of)} between {low} and {high}"
 
     def __repr__(self) -> str:
         return f"<Release {self._summary()}, {self.mechanism}{self._notes()}>"
@@ -573,7 +584,7 @@ def _interval_level(releases: Iterable[Release]) -> str:
     if len(levels) != 1:
         return ""
     ((level, covered),) = levels
-    return "" if level is None else f", {_percent(level)} intervals{covered_text(covered)}"
+    return "" if level is None else f", {percent_text(level)} intervals{covered_text(covered)}"
 
 
 def covered_text(interval_of: IntervalName) -> str:
@@ -622,7 +633,9 @@ def table_notes(releases: Sequence[Release]) -> list[str]:
     """What must be known to read releases: whose privacy, which rows, what was learnt, and how intervals hold."""
     paid = [release for release in releases if release.mechanism != PUBLIC]
     notes = [hidden_text(release.neighbours, release.unit) for release in paid]
-    notes += [release.person_limit.text(release.unit) for release in releases if release.person_limit is not None]
+    for limit, unit in ((release.person_limit, release.unit) for release in releases):
+        if limit is not None:
+            notes += [limit.text(unit), *limit.questions()]
     notes += _learnt_text(releases)
     notes += [str(release.clamped_to) for release in releases if release.clamped_to is not None]
     notes += readings(releases)
@@ -656,16 +669,16 @@ def held_text(releases: Sequence[Release]) -> str:
         return ""
     together = {release.simultaneous for release in known}
     if None not in together:
-        levels = {_percent(level) for level in together if level is not None}
+        levels = {percent_text(level) for level in together if level is not None}
         return f"all intervals that were asked together hold at once with {', '.join(sorted(levels))}"
     level = known[0].confidence
     if count < 2 or level is None or any(release.confidence != level for release in known):
         return ""
-    some = f"each of the {count:,} intervals holds by itself with {_percent(level)}"
+    some = f"each of the {count:,} intervals holds by itself with {percent_text(level)}"
     return f"{some}; all at once with --simultaneous, confidence=dt.Simultaneous({level:g})"
 
 
-def _percent(level: float) -> str:
+def percent_text(level: float) -> str:
     """A confidence as a share of a hundred, with the digits that it needs."""
     return f"{100 * level:.4g}%"
 

@@ -2,7 +2,8 @@
 
 Each ``fit`` is one query of this library and one privacy loss, ``loss_``; what an estimator keeps, prints and pickles
 is what was released, and never a record.  Shapes and types are public and may raise errors; what an entry is may not:
-one that is missing or no number counts as the middle of its bounds.  ``predict``, ``transform`` and ``score`` compute
+one that is missing or no number counts as the middle of its bounds (without bounds its record is left out), and the
+release says so.  ``predict``, ``transform`` and ``score`` compute
 with the records that they are given, and what they return about those is not private.
 
 There is no ``random_state``: noise that can be repeated protects nobody.
@@ -10,6 +11,7 @@ There is no ``random_state``: noise that can be repeated protects nobody.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
@@ -161,6 +163,24 @@ def _response(y: Column | None, records: int) -> Floats:
     return numbers
 
 
+_SCALED = "intervals cover the means of records scaled to [-1, 1]"
+"""What the intervals of moments are about."""
+
+
+def _of_moments(
+    release: Release[Numbers, Intervals], query: str, labels: Sequence[str], *spaces: Space
+) -> Release[Numbers, Intervals]:
+    """A release of moments that says what they were computed for, and from which records."""
+    pairs = [pair for space in spaces for pair in zip(space.low, space.high, strict=True)]
+    return dataclasses.replace(
+        release,
+        query=query,
+        labels=tuple(labels),
+        missing=clusters.middles_of(pairs),
+        clamped=clusters.one_or_each(pairs),
+    )
+
+
 def _reach(release: Release[Numbers, Intervals]) -> float:
     """How far the noise of a release reaches: half of its widest interval, which is public."""
     return max((high - low) / 2.0 for low, high in release.interval or ())
@@ -254,7 +274,12 @@ class LinearRegression(_Regressor, PrivateEstimator):
         squares = [(0, 1) if j == k else (-1, 1) for j, k in zip(first, second, strict=True)]
         pairs = [(-1, 1)] * (width + 1) + squares + [(-1, 1)] * width
         query = MeanVector(bounds=pairs)
-        self.release_ = ask(query, moments, epsilon=self.epsilon, delta=self.delta)
+        names = [*_names(width), "y"]
+        labels = [*names, *(f"{names[j]} {names[k]}" for j, k in zip(first, second, strict=True))]
+        labels += [f"{name} y" for name in names[:-1]]
+        about = f"regression ({regression.ESTIMATORS['ols']}; {_SCALED})"
+        answer = ask(query, moments, epsilon=self.epsilon, delta=self.delta)
+        self.release_ = _of_moments(answer, about, labels, space, scale)
         result = np.array(self.release_.value)
         means, rest = result[: width + 1] * self.fit_intercept, result[width + 1 :]
         products = np.zeros((width, width))
@@ -267,6 +292,11 @@ class LinearRegression(_Regressor, PrivateEstimator):
         self.coef_ = slopes * unit[0] / units
         centre = means[-1] - slopes @ means[:-1]
         self.intercept_ = float(middle[0] + unit[0] * centre - self.coef_ @ middles) if self.fit_intercept else 0.0
+
+
+def _names(width: int) -> list[str]:
+    """What releases call the columns of X."""
+    return [f"x{place}" for place in range(1, width + 1)]
 
 
 def _unit(space: Space, *, centred: bool) -> tuple[Floats, Floats]:
@@ -470,7 +500,9 @@ class StandardScaler(_SameColumns, _Transformer, PrivateEstimator):
         centred = _centred(rows, space)
         query = MeanVector(bounds=[(-1, 1)] * width + [(0, 1)] * width)
         data = np.column_stack([centred, centred**2])
-        self.release_ = ask(query, data, epsilon=self.epsilon, delta=self.delta)
+        labels = [f"{name}{power}" for power in ("", " squared") for name in _names(width)]
+        answer = ask(query, data, epsilon=self.epsilon, delta=self.delta)
+        self.release_ = _of_moments(answer, f"moments of columns ({_SCALED})", labels, space)
         result = np.array(self.release_.value)
         unit, middle = _unit(space, centred=True)
         spread = result[width:] - result[:width] ** 2

@@ -250,3 +250,46 @@ def test_clusters_have_the_records_that_are_near():
     assert np.sqrt(mixture.covariances_) == pytest.approx(0.3, abs=0.15)
     assert mixture.predict_proba(points).sum(axis=1) == pytest.approx(1.0)
     assert mixture.score(points) == pytest.approx(mixture.score_samples(points).mean())
+
+
+def _fitted(name, X):
+    """Each estimator, fitted to two columns of which some entries are missing, within (0, 10) and (0, 40)."""
+    bounds = [(0, 10), (0, 40)]
+    return {
+        "KMeans": lambda: ds.KMeans(2, bounds=bounds, epsilon=2).fit(X),
+        "GaussianMixture": lambda: ds.GaussianMixture(2, bounds=bounds, epsilon=2).fit(X),
+        "StandardScaler": lambda: ds.StandardScaler(bounds=bounds, epsilon=2).fit(X),
+        "LinearRegression": lambda: ds.LinearRegression(bounds=(0, 10), y_bounds=(0, 40), epsilon=2).fit(
+            X[:, :1], X[:, 1]
+        ),
+    }[name]()
+
+
+@pytest.mark.parametrize("name", sorted(set(ds.__all__)))
+def test_releases_say_what_missing_entries_count_as(name):
+    """The middle of their bounds, and which bounds values are clamped to: of the columns, not of scaled moments."""
+    X = np.column_stack([np.linspace(0, 10, 3_000), np.linspace(0, 40, 3_000)])
+    X[::7, 0] = np.nan
+    release = _fitted(name, X).release_
+    assert "missing values are not left out, they count as 5, 20" in release.notes()
+    assert "values outside 0 to 10, 0 to 40 are clamped" in release.notes()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_release_of_a_regression_names_its_estimator(intercept):
+    """And what its numbers are; without bounds records with a missing entry are left out."""
+    X = np.column_stack([np.linspace(0, 10, 3_000), np.linspace(-1, 1, 3_000) ** 2])
+    model = ds.LinearRegression(bounds=(0, 10), y_bounds=(0, 40), epsilon=2, fit_intercept=intercept).fit(X, X[:, 0])
+    first = str(model.release_).splitlines()[0]
+    assert first.startswith(
+        "regression (least squares of records clamped to bounds, by noisy moments; intervals cover "
+    )
+    assert model.release_.labels == ("x1", "x2", "y", "x1 x1", "x1 x2", "x2 x2", "x1 y", "x2 y")
+    products = dict(zip(model.release_.labels, model.release_.value, strict=True))
+    assert (
+        abs(products["x1 y"] - np.mean((X[:, 0] / 5 - 1) * (X[:, 0] / 20 - 1) if intercept else X[:, 0] ** 2 / 400))
+        < 0.1
+    )
+    medians = ds.LinearRegression(epsilon=50).fit(X[:, :1], 3 * X[:, 0]).release_
+    assert str(medians).startswith("regression (medians of robust fits of blocks, not least squares)")
+    assert "missing values are left out" in medians.notes()

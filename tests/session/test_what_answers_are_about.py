@@ -1,7 +1,9 @@
 """An answer says what it is an answer about: whose privacy, which rows of a person, whether anything was learnt."""
 
 import datetime
+import html
 import json
+import re
 import warnings
 
 import pandas as pd
@@ -249,3 +251,50 @@ def test_register_and_check_warn_of_columns_that_cannot_be_read(tmp_path):
     checked = CliRunner().invoke(main, ["check", str(tmp_path / "p.toml"), "--json"])
     (warning,) = json.loads(checked.output)["warnings"]
     assert warning.startswith("x: 100%")
+
+
+# --- missing values and estimators, in every form -----------------------------------------------------------------
+
+FORMS = (
+    *("print", "repr", "several", "table", "json", "notebook", "notebook of several", "frame", "wide frame"),
+    "stored",
+)
+SLOPED = {"x": [*(float(number % 10) for number in range(2_000)), None], "y": [3.0 * (at % 10) for at in range(2_001)]}
+OLS = "least squares of records clamped to bounds, by noisy moments"
+MEDIANS = "medians of robust fits of blocks, not least squares"
+ABOUT = {
+    "left out": (dt.Mean("x"), ["missing values are left out"]),
+    "counted": (dt.KMeans(("x", "y"), k=1), ["missing values are not left out, they count as"]),
+    "declared": (dt.Mean("z"), ["missing values are not left out, they count as 7"]),
+    "least squares": (dt.Regression("y", ("x",)), [OLS, "missing values are left out"]),
+    "medians": (dt.Regression("y", ("x",), method="medians"), [MEDIANS, "missing values are left out"]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ABOUT)
+def test_missing_values_and_the_estimator_are_said_in_every_form(form, name, capsys):
+    """And from what the ledger keeps; the page prints the notes of JSON (tests/web/test_notes.py)."""
+    query, says = ABOUT[name]
+    bounded = {"x": dt.Real(0, 10), "y": dt.Real(0, 40), "z": dt.Real(0, 10, nulls=7)}
+    data = {**SLOPED, "z": SLOPED["x"]}
+    with dt.open(data, columns=bounded, rows=2_001, budget=dt.Budget(99, 0.1), ledger=":memory:") as session:
+        answer = session.ask(query, epsilon=20.0, delta=1e-6, confidence=None if name == "medians" else 0.95)
+    shown = forms(answer, capsys)
+    shown["stored"] = str(Release.from_dict(json.loads(json.dumps(answer.stored_fields()))))
+    for text in says:
+        # A table breaks long questions into lines, beside which other cells stand.
+        words = re.escape(text) if form != "table" else ".*?".join(map(re.escape, text.split()))
+        assert re.search(words, html.unescape(shown[form]))
+
+
+def test_tables_write_the_confidence_as_it_is(capsys):
+    """99.9% is not 100%; an answer without an interval beside one with it has none."""
+    with people(3, ledger=":memory:") as session:
+        sure = session.ask(dt.Count(), epsilon=1.0, confidence=0.999)
+        silent = session.ask(dt.Count(), epsilon=1.0, confidence=None)
+    show([sure])
+    assert "99.9% interval" in capsys.readouterr().out
+    show([silent])
+    show([sure, silent])
+    assert "100%" not in capsys.readouterr().out

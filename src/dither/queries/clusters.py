@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from dither.typing import Whole as WholeNumber
 if TYPE_CHECKING:
     from dither.queries.tables import TableRecords
 
+T = TypeVar("T")
 NOT_FOUND = "too few people are near for them to be distinguished from noise"
 _NARROWEST, _WIDEST = Fraction(1, 1 << 400), Fraction(1 << 400)
 
@@ -80,13 +81,11 @@ class PointsQuery(Query[V_co, B_co, Columns]):
         """Where missing coordinates are put: the middle of the bounds of each."""
         if not shape.nullable:
             return None
-        middles = tuple((low + high) / 2 for low, high in bound_pairs(self.bounds, shape.dimensions))
-        return middles[0] if len(set(middles)) == 1 else middles
+        return middles_of(bound_pairs(self.bounds, shape.dimensions))
 
     def clamped(self, facts: PointFacts) -> Counted:
         """The bounds of each coordinate, to which points outside are clamped."""
-        each = tuple(bound_pairs(self.bounds, facts.dimensions))
-        return each[0] if len(set(each)) == 1 else each
+        return one_or_each(bound_pairs(self.bounds, facts.dimensions))
 
     def points(self, data: Columns) -> Floats:
         """The points as rows: private."""
@@ -275,6 +274,17 @@ def _declared_ends(schema: Schema, name: str) -> tuple[float, float]:
 
 def _row(numbers: Floats) -> tuple[float, ...]:
     return tuple(float(number) for number in numbers)
+
+
+def middles_of(pairs: Iterable[tuple[float, float]]) -> float | tuple[float, ...]:
+    """The middle of each pair of bounds, once where all have the same: what a missing coordinate counts as."""
+    return one_or_each((low + high) / 2 for low, high in pairs)
+
+
+def one_or_each(items: Iterable[T]) -> T | tuple[T, ...]:
+    """What releases say of several columns: the one thing that all have, or one for each."""
+    each = tuple(items)
+    return each[0] if len(set(each)) == 1 else each
 
 
 def bound_pairs(bounds: EachBounds | None, dimensions: int | None) -> list[tuple[float, float]]:

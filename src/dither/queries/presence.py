@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dither.errors import InvalidArgument
+from dither.errors import InvalidArgument, NotApplicable
 from dither.privacy import Loss
-from dither.queries.parameters import COLUMN
+from dither.procedures.people import MOST_LIMIT
+from dither.queries.parameters import COLUMN, Whole
 from dither.queries.plan import Options, Plan, R_contra, Result, WrappedPlan
 from dither.queries.query import Query, StatisticQuery
 from dither.queries.registry import DATES, NUMBERS, Menu, Sql, query
 from dither.queries.totals import Count
 from dither.queries.unbounded import entries_shape
 from dither.sources.column import Column, Shape
+from dither.sources.domain import whole
 from dither.sources.grid import BIT, Grid
 from dither.sources.schema import Schema
 from dither.sources.states import STATES, entry_states, is_present
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from dither.sources.windows import BinnedRecords, EngineColumn
 
 _ANY = (*NUMBERS, *DATES, "boolean", "category")
+PEOPLE_STATES = ("within the limit", "above the limit")
+"""Of people: those with at most so many rows, and those with more."""
 
 
 @query(
@@ -87,8 +91,14 @@ class CountPresent(StatisticQuery[int, CountInterval, EntriesData]):
     of="column",
     menu=Menu("Totals", "Quality", _ANY, 4),
     any_type=lambda _: True,
-    parameters={"column": COLUMN, "bounds": None},
-    sql=(Sql("quality"),),
+    parameters={
+        "column": dataclasses.replace(COLUMN, is_needed=False),
+        "bounds": None,
+        "limit": Whole(
+            "Rows of one person", "Which share of people has more of them.", least=1, most=MOST_LIMIT, is_advanced=True
+        ),
+    },
+    sql=(Sql("quality"), Sql("quality", star=True)),
 )
 @dataclass(frozen=True)
 class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
@@ -96,6 +106,10 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
 
     Unreadable is what is there and is no value of the declared type: a text that is no number, an undeclared category.
     The intervals hold all at once.
+
+    Without a column (SQL: ``quality(*)``) it is asked of a table that tells people apart: which share of the people who
+    have a row has more rows than ``limit``, so that some of them are left out.  One person, with all rows, is above the
+    limit or is not.
 
     >>> import dither as dt
     >>> shares = dt.quality(["1", "1", "2", "n/a", None] * 400, bounds=(0, 1), epsilon=2.0).value
@@ -106,6 +120,8 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
     column: str | None = None
     bounds: Bounds | None = field(default=None, kw_only=True)
     """What lies outside is clamped; a session takes them from its schema."""
+    limit: int | None = field(default=None, kw_only=True)
+    """A number of rows of one person; a session takes ``rows_per_unit`` of its schema.  Only without a column."""
     noun: ClassVar[str] = "quality"
     nulls = None
     is_about_reading = True
@@ -114,20 +130,52 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
     def __post_init__(self) -> None:
         if self.bounds is not None:
             Grid.between(self.bounds)
+        if self.limit is None:
+            return
+        whole("limit", self.limit, least=1, most=MOST_LIMIT)
+        for name, given in (("column", self.column), ("bounds", self.bounds)):
+            if given is not None:
+                raise InvalidArgument(name, given, "must be left out beside limit, which is about all rows of a person")
+
+    @property
+    def is_about_people(self) -> bool:
+        return self.limit is not None
+
+    @property
+    def label(self) -> str:
+        if self.limit is None:
+            return super().label
+        return f"share of people with more than {self.limit:,} row{'' if self.limit == 1 else 's'}"
+
+    @property
+    def _states(self) -> tuple[str, ...]:
+        return STATES if self.limit is None else PEOPLE_STATES
 
     def shape(self, data: EntriesData) -> Shape:
+        if self.limit is not None:
+            why = "nothing tells people apart here"
+            raise NotApplicable("limit", self.limit, why, "a table with unit= in its schema")
         return entries_shape(data)
 
     def resolve(self, shape: Shape) -> BinCounts:
-        return BinCounts(STATES, shape.neighbours, shape.rows_per_person)
+        return BinCounts(self._states, shape.neighbours, shape.rows_per_person)
 
     def plan(self, facts: Shape, options: Options) -> Plan:
         level = options.level
         if options.miss is not None:
             # The intervals of the counts hold all at once (union bound), and so do those of the shares.
-            options = dataclasses.replace(options, confidence=1 - options.miss / len(STATES))
+            options = dataclasses.replace(options, confidence=1 - options.miss / len(self._states))
         inner = super().plan(facts, options).inner  # type: ignore[attr-defined]
         return SharesPlan(self.label, inner, None if facts.private else facts.records, level)
+
+    def plan_of_people(self, facts: Shape, options: Options, *, grouped: bool) -> Plan | None:
+        if self.limit is None:
+            return None
+        if grouped:
+            why = "the limit is that of all rows of a person, whatever groups they are in"
+            raise NotApplicable("by", "groups", why, "a filter (where=)")
+        # Proved in docs/proofs/people.md, section 9: each person is one record, however many rows they have.
+        return self.plan(dataclasses.replace(facts, rows_per_person=1), options)
 
     def function_of(self, statistic: Statistic | VectorStatistic) -> Callable[[Sequence[float]], Numbers]:  # noqa: ARG002
         return functools.partial(shares, records=None)
@@ -139,13 +187,26 @@ class Quality(StatisticQuery[Numbers, Intervals, EntriesData]):
         return None
 
     def bound(self, schema: Schema) -> Query:
+        if self.column is None and schema.unit is not None:
+            return self._bound_to_people(schema)
+        if self.limit is not None:
+            why = "the schema names no column that tells people apart"
+            raise NotApplicable("limit", self.limit, why, "unit=")
         schema.column(self.column)
         if schema.view is not None and self.column in schema.view.computed:
             raise InvalidArgument("column", self.column, "is computed: ask about the columns in it")
         return self
 
+    def _bound_to_people(self, schema: Schema) -> Query:
+        if self.limit is not None:
+            return self
+        if schema.limit_is_private:
+            why = "each answer finds its own limit: give the one that an answer names, such as limit=4"
+            raise InvalidArgument("limit", None, why)
+        return dataclasses.replace(self, limit=schema.row_limit)
+
     def select(self, records: TableRecords, prepared: Prepared | None) -> Sequence[BinnedRecords]:  # noqa: ARG002
-        return records.states(str(self.column))
+        return records.states(str(self.column)) if self.limit is None else records.people_by_rows(self.limit)
 
 
 @dataclass(frozen=True)
@@ -158,8 +219,11 @@ class SharesPlan(WrappedPlan[R_contra]):
     """The public number of records; None where it is private."""
     level: float | None
     """The confidence of all intervals together; each count has an interval of a greater one."""
-    labels = STATES[1:]
     answer_range = (0.0, 1.0)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.inner.labels or ())[1:]
 
     @property
     def confidence(self) -> float | None:
@@ -167,7 +231,7 @@ class SharesPlan(WrappedPlan[R_contra]):
 
     @property
     def simultaneous(self) -> float | None:
-        return self.level
+        return self.level if len(self.labels) > 1 else None
 
     @property
     def loss(self) -> Loss:

@@ -78,6 +78,11 @@ class TableRecords:
         )
         return here.each()
 
+    def people_by_rows(self, limit: int) -> Sequence[BinnedRecords]:
+        """How many people have at most so many rows, and how many have more; without groups."""
+        everyone, above = PeopleRecords(self._selection, None, BIT, 0).rows_above((0, limit))
+        return [BinnedRecords((everyone - above, above))]
+
     def present(self, column: str) -> Sequence[EngineColumn]:
         """1 for every record in which the column has a value, 0 for any other."""
         selection = dataclasses.replace(self._selection, reads="presence")

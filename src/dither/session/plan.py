@@ -208,7 +208,8 @@ class TablePlan(SessionPlan[R_contra]):
     @property
     def person_limit(self) -> PersonLimit | None:
         """The declared limit of rows; what is about people, and not about their rows, has none."""
-        if self.schema.unit is None or self.schema.limit_is_private or self.people is not None:
+        about_people = self.people is not None or self.query.is_about_people
+        if self.schema.unit is None or self.schema.limit_is_private or about_people:
             return None
         return PersonLimit(None, self.schema.row_limit)
 

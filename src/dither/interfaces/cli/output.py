@@ -71,7 +71,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     """A table of answers with their intervals and privacy losses."""
     from rich.markup import escape
 
-    from dither.release import covered_text, derived_text, table_notes
+    from dither.release import covered_text, derived_text, percent_text, table_notes
 
     keys = list(dict.fromkeys(key for release in releases for key in release.group or {}))
     levels = {release.confidence for release in releases if release.interval is not None}
@@ -81,7 +81,12 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
     pure = not any(release.loss.delta for release in releases)
     console = console_of(120 + 12 * len(keys))
     wide = console.width >= NARROW
-    headings = [*keys, "question", "answer", f"{'' if level is None else f'{level:.0%} '}interval{about or ''}"]
+    headings = [
+        *keys,
+        "question",
+        "answer",
+        f"{'' if level is None else f'{percent_text(level)} '}interval{about or ''}",
+    ]
     headings += ["epsilon" if pure else "loss", *(["mechanism"] if wide else [])]
     table = plain_table(headings, right=("answer", "epsilon"), wrapped="question")
     named = list(zip(labels or [r.query for r in releases], releases, strict=True))
@@ -92,7 +97,7 @@ def show(releases: Sequence[Release], labels: list[str] | None = None) -> None:
         if len(rows) > 1:
             table.add_row(*group, escape(label), "", "", *loss)
         for name, answer, ends in rows:
-            words = "" if level is not None else f"{release.confidence:.0%}"
+            words = "" if level is not None or release.confidence is None else percent_text(release.confidence)
             words += "" if about is not None else covered_text(release.interval_of)
             payload = f" ({words.strip()})" if words else ""
             interval = "-" if ends is None else f"{ends[0]} .. {ends[1]}{payload}"

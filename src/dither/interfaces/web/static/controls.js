@@ -38,10 +38,18 @@ export function tableControls(dataset, me, parts, changed) {
   const takes = (selection) => queryOf(kind.value)?.selections.includes(selection) ?? true;
   const whole = h("p", { class: "hint wide", hidden: true });
 
+  /** Columns, and no column where that is a question too; of people's rows it needs a limit that is declared. */
+  function columnOptions(about) {
+    const fitting = columnsFor(dataset, kind.value).map((one) => [one, one]);
+    if (about?.required !== false) return fitting;
+    if (!queryOf(kind.value).fields.some((one) => one.name === "limit")) return [["", "all rows"], ...fitting];
+    const isLimited = dataset.unit && Number.isInteger(dataset.rows_per_unit);
+    return isLimited ? [...fitting, ["", "rows of each person"]] : fitting;
+  }
+
   function arrange() {
     const [kept, about] = [column.value, columnOf()];
-    const fitting = columnsFor(dataset, kind.value).map((one) => [one, one]);
-    const options = about?.required === false ? [["", "all rows"], ...fitting] : fitting;
+    const options = columnOptions(about);
     offer(column, options, options.some(([one]) => one === kept) ? kept : null);
     columnField.hidden = !about;
     filter.element.hidden = !takes("where");

@@ -1,7 +1,7 @@
 // Pictures with two axes: quantiles, a fitted line, points. Positions are percentages, so that they fit every width.
 
 import { h, s } from "./dom.js";
-import { formatted, position, ticks, tickText } from "./format.js";
+import { formatted, position, rounded, ticks, tickText } from "./format.js";
 
 const ROOM = 0.06; // of an axis, on either side
 
@@ -115,7 +115,7 @@ export function linePicture(rows, target, bounds) {
   const across = axisOf([from, to]);
   const up = axisOf(places.flatMap((place) => [at(place), ...(banded ? reach(place) : [])]));
   const point = (place, value) => [across.share(place), 100 - up.share(value)];
-  const label = `The fitted line: ${target} is ${formatted(constant.value)} plus ${formatted(slope.value)} for each unit of ${slope.label}`;
+  const label = `The fitted line: ${target} is ${rounded(constant.value, constant)} plus ${rounded(slope.value, slope)} for each unit of ${slope.label}`;
   return h(
     "div",
     {},
