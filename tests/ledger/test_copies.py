@@ -1,11 +1,14 @@
 """Several marks of one source: copies of a home on one ledger share an account, and other data do not."""
 
+import dataclasses
+
 import pytest
 
 from dither.errors import Contradiction, Retired
 from dither.ledger import MemoryLedger, PostgresLedger, SqliteLedger
 from dither.ledger.database import WRITING
 from dither.ledger.entries import ALIAS
+from dither.ledger.replay import Broken, Replay
 from dither.privacy import Budget, Loss, Neighbours, Relation
 
 BELOW = "data:pay.csv"
@@ -107,3 +110,33 @@ def test_marks_that_were_changed_are_found(change):
         with ledger._database.transaction(WRITING) as work:
             work.run(change)
         assert "fingerprints" in ledger.verify().problem
+
+
+@pytest.mark.parametrize(
+    ("number", "body", "problem"),
+    [
+        (3, {"aliases": [THERE]}, "opens a second account for the same data"),
+        (3, {"fingerprint": BELOW, "aliases": []}, "opens a second account for the same data"),
+        (2, {"aliases": [HERE]}, "registers a dataset twice"),
+        (2, {"fingerprint": "data:new.csv"}, "registers a dataset twice"),
+        (4, {"fingerprint": "data:new.csv"}, "joins an account that it does not fit"),
+        (4, {"aliases": ["data:other.csv"]}, "joins an account that it does not fit"),
+    ],
+)
+def test_entries_that_the_rules_would_not_write_are_found(number, body, problem):
+    """Whatever their hashes are: a mark leads to one account, and a name says something new or nothing."""
+    with MemoryLedger() as ledger:
+        for name, mark, aliases in (
+            ("pay", BELOW, [HERE]),
+            ("pay", BELOW, [THERE]),
+            ("other", "data:other.csv", []),
+            ("wages", BELOW, []),
+        ):
+            ledger.register(name, Budget(1.0), fingerprint=mark, aliases=aliases)
+        entries = [entry for name in ("pay", "other", "wages") for entry in ledger.entries(name)]
+    replay = Replay()
+    for entry in entries:
+        if entry.number == number:
+            with pytest.raises(Broken, match=problem):
+                replay.apply(dataclasses.replace(entry, body=entry.body | body))
+        replay.apply(entry)
