@@ -93,6 +93,12 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def processes_below(pid: int) -> set[int]:
+    """All processes that a process has started, and those that these have."""
+    own = set(children_of(pid))
+    return own.union(*(processes_below(each) for each in own))
+
+
 def is_there(pid: int) -> bool:
     """Whether a process runs."""
     try:

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import pytest
 
-from curators import CuratorProcess, until, with_dataset
+from curators import CuratorProcess, held, until, with_dataset
 from dither.queries.wire import served
+from odd_workers import is_there, processes_below
 
 pytestmark = pytest.mark.slow
 
@@ -416,10 +417,10 @@ def start(tmp_path, silence):
     """Starts servers, with a table, a silent source, and tokens."""
     started = []
 
-    def build():
+    def build(**options):
         home = with_dataset(tmp_path / f"home{len(started)}", epsilon=10_000)
         (home / "datasets" / "silent.toml").write_text(SILENT.format(port=silence))
-        server = CuratorProcess(home).start()
+        server = CuratorProcess(home, **options).start()
         started.append(server)
         server.token("hostile", datasets=["pay", "silent"], kinds=[*served()])  # programs too
         server.token("ordinary", datasets=["pay"])
@@ -499,3 +500,92 @@ def test_it_ends_in_every_state(start, name):
     end_in_time(server)
     for thread in threads:
         thread.join(60)
+
+
+def send_all(server, bodies):
+    """Ask each of the questions in the background, as jobs."""
+    for number, body in enumerate(bodies):
+        job = {"epsilon": 1, "wait": False, "request_id": f"state {number}"}
+        status, payload, _ = server.call("POST", f"{PAY}/releases", job | body, token="hostile")
+        assert status == 202, payload
+
+
+def end_with_everything(server):
+    """SIGTERM, and the end of the server and of all that it has started."""
+    started = processes_below(server.process.pid)
+    end_in_time(server)
+    until(lambda: not any(is_there(pid) for pid in started), 30, what="the end of all processes")
+
+
+def test_it_ends_while_programs_run(start, isolated):
+    """Sandboxes that would run for minutes end with it."""
+    server = start()
+    before = processes_below(server.process.pid)
+    text = "import time\ndef g(rows):\n    time.sleep(50)\n    return 1"
+    send_all(server, [{"query": program(text + f" + {number}", bounds=[0, 9], slot=60)} for number in range(2)])
+    until(lambda: b"bwrap" in commands(processes_below(server.process.pid) - before), 120, what="a running program")
+    end_with_everything(server)
+
+
+def commands(pids):
+    """What processes run."""
+    texts = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            texts.append(Path(f"/proc/{pid}/cmdline").read_bytes())
+    return b"\n".join(texts)
+
+
+@pytest.mark.parametrize("statistic", ["minimum", "mean"])
+def test_it_ends_while_records_are_read(start, statistic):
+    """By workers that do not come to an end; of a mean, that also let no other thread of theirs run."""
+    server = start(odd=True)
+    send_all(server, [{"query": {"kind": statistic, "column": "pay"}, "epsilon": number} for number in range(1, 5)])
+    until((server.home / "data" / f"reading-{statistic.title()}").exists, 120, what="a reading")
+    end_with_everything(server)
+
+
+def test_it_ends_while_charges_wait(start):
+    """Another process holds the ledger."""
+    server = start()
+    with held(str(server.home / "ledger.db")):
+        threads = [
+            threading.Thread(
+                target=Client(server).send,
+                args=(Sent("POST", f"{PAY}/releases", {"epsilon": 0.5 + number, "query": MEDIAN}),),
+                daemon=True,
+            )
+            for number in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(2)
+        assert all(thread.is_alive() for thread in threads)
+        end_with_everything(server)
+    for thread in threads:
+        thread.join(60)
+
+
+def test_it_ends_while_nobody_reads_its_answers(start):
+    """Clients that ask for large answers again and again and read none: those that are under way are cut off."""
+    server, count = start(), 60
+    request = f"GET {PAY}/releases?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.tokens['hostile']}"
+    connections = []
+    for _ in range(4):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(f"{request}\r\n\r\n".encode() * count)
+        connections.append(connection)
+    for connection in connections:
+        connection.settimeout(60)
+        assert connection.recv(4, socket.MSG_PEEK) == b"HTTP"
+    time.sleep(2)
+    end_with_everything(server)
+    for connection in connections:
+        received = b""
+        with contextlib.suppress(OSError):
+            while piece := connection.recv(1 << 20):
+                received += piece
+        connection.close()
+        assert 0 < received.count(b"HTTP/1.1 200") < count

@@ -19,7 +19,7 @@ from dither.interfaces.http.channel import Channel, error_message, raise_error
 from dither.interfaces.http.problems import Refused
 from dither.interfaces.http.telemetry import WorkFailed, log_failure, places_of
 from dither.ledger import open_ledger
-from odd_workers import GO_ON, children_of, is_there, workers_of
+from odd_workers import GO_ON, children_of, is_there, processes_below, workers_of
 
 ASK = "/v1/datasets/pay/releases"
 WAITING = {"query": {"kind": "minimum", "column": "pay"}, "epsilon": 0.25}
@@ -264,12 +264,6 @@ def test_workers_drain_with_their_server(server):
     _checked(server, {"first"})
 
 
-def _below(pid: int) -> set[int]:
-    """All processes that a process has started, and those that these have."""
-    own = set(children_of(pid))
-    return own.union(*(_below(one) for one in own))
-
-
 @pytest.mark.slow
 def test_a_program_ends_with_its_worker(server, isolated):
     """Its rows are read, and its sandboxes run, below the worker: when that is killed, nothing of it goes on."""
@@ -278,7 +272,7 @@ def test_a_program_ends_with_its_worker(server, isolated):
     place = _asked(server, {"query": query | {"blocks": 8, "slot": 60}, "epsilon": 0.25}, "program")
     until(lambda: _spent(server) == 0.25, 120)
     (worker,) = [one for one in workers_of(server.process.pid) if children_of(one)]
-    running = _below(worker)
+    running = processes_below(worker)
     assert running
     os.kill(worker, signal.SIGKILL)
     until(lambda: not any(is_there(one) for one in running))

@@ -65,9 +65,9 @@ def of_dataset(work: Transaction, dataset: str) -> AccountRow:
     return account
 
 
-def of_fingerprint(work: Transaction, fingerprint: str | None) -> AccountRow | None:
+def of_fingerprint(work: Transaction, fingerprint: str) -> AccountRow | None:
     """The account of the data with this fingerprint, now or earlier."""
-    return None if fingerprint is None else _account(work.one(_OF_FINGERPRINT, fingerprint))
+    return _account(work.one(_OF_FINGERPRINT, fingerprint))
 
 
 def of_analyst(work: Transaction, parent: int, analyst: str) -> AccountRow | None:

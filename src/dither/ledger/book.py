@@ -24,6 +24,7 @@ from dither.ledger.accounts import AccountRow
 from dither.ledger.database import STORING, WRITING, Database, Purpose, Transaction
 from dither.ledger.database_schema import prepare
 from dither.ledger.entries import (
+    ALIAS,
     DERIVED,
     FAILED,
     Body,
@@ -37,6 +38,7 @@ from dither.ledger.entries import (
     canonical,
     charged_units,
     derived_entries,
+    fingerprints_of,
     loss_of,
     name,
     plain_json,
@@ -122,27 +124,33 @@ class Ledger:
         filter: str = "basic",
         slack: Number | None = None,
         fingerprint: str | None = None,
+        aliases: Sequence[str] = (),
         relation: Relation | None = None,
     ) -> None:
         """Open an account for a dataset, once: saying the same again changes nothing, saying otherwise is an error.
 
-        ``fingerprint`` is a public mark of the source (never a hash of private contents).  Names with the same
-        fingerprint share one account.  ``relation`` says between which datasets all losses of the account hold; an
-        account without one takes the first that is stated.
+        ``fingerprint`` is a public mark of the source (never a hash of private contents), and ``aliases`` are further
+        ones of the same source.  Names with one of them in common share one account.  ``relation`` says between which
+        datasets all losses of the account hold; an account without one takes the first that is stated.
         """
         name("dataset", dataset)
         state = accounts.rules(budget, filter, slack)
-        if fingerprint is not None:
-            name("fingerprint", fingerprint)
+        body: Body = {"account": 0, "filter": _filter(state), "fingerprint": fingerprint}
+        if aliases:
+            body["aliases"] = list(aliases)
+        marks = fingerprints_of(body)
+        for mark in marks:
+            name("fingerprint", mark)
         with self._database.transaction() as look:
-            known = self._known(look, dataset, state, fingerprint, relation)
-            if known is not None and not _takes(known, relation):
+            known = self._known(look, dataset, state, marks, relation)
+            if known is not None and not (_takes(known, relation) or _new_marks(look, marks)):
                 return
         with self._database.transaction(WRITING) as work:
-            known = self._known(work, dataset, state, fingerprint, relation)
-            if known is not None and not _takes(known, relation):
+            known = self._known(work, dataset, state, marks, relation)
+            new = _new_marks(work, marks)
+            if known is not None and not (_takes(known, relation) or new):
                 return
-            shared = known or accounts.of_fingerprint(work, fingerprint)
+            shared = known or _marked(work, dataset, marks)
             if known is None and shared is not None:
                 _agree(shared, state, relation, f"the data of {dataset!r} are registered under another name")
                 if shared.retired:
@@ -150,28 +158,30 @@ class Ledger:
             account = accounts.create(work, state) if shared is None else shared.id
             if known is None:
                 work.run("INSERT INTO dither_names (dataset, account) VALUES (?, ?)", dataset, account)
-            if shared is None and fingerprint is not None:
+            for mark in new:
                 work.run(
-                    "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, 1)",
-                    fingerprint,
+                    "INSERT INTO dither_fingerprints (fingerprint, account, version) VALUES (?, ?, ?)",
+                    mark,
                     account,
+                    1 if shared is None and mark == marks[0] else ALIAS,
                 )
+            if shared is not None and shared.retired and shared.relation is None:
+                relation = None  # it stays as it is
             if relation is not None and (shared is None or shared.relation is None):
                 accounts.write_relation(work, account, relation)
-            body: Body = {"account": account, "filter": _filter(state), "fingerprint": fingerprint}
-            body["relation"] = None if relation is None else relation.to_dict()
+            body["account"], body["relation"] = account, None if relation is None else relation.to_dict()
             chain.append(work, "register", dataset, body)
 
     def _known(
-        self, look: Transaction, dataset: str, state: FilterState, fingerprint: str | None, relation: Relation | None
+        self, look: Transaction, dataset: str, state: FilterState, marks: Sequence[str], relation: Relation | None
     ) -> AccountRow | None:
         """The account of a name that is registered, if all that is said about it agrees."""
         account = accounts.find(look, dataset)
         if account is None:
             return None
         _agree(account, state, relation, f"dataset {dataset!r} is registered")
-        if fingerprint is not None:
-            marked = accounts.of_fingerprint(look, fingerprint)
+        if marks:
+            marked = _marked(look, dataset, marks)
             if marked is None or marked.id != account.id:
                 raise Contradiction(
                     f"dataset {dataset!r} is registered with another fingerprint; if its data have grown, "
@@ -673,6 +683,22 @@ class Ledger:
         with self._database.transaction() as look:
             rows = look.all(f"{chain.ENTRIES} ORDER BY number")
         return (chain.entry_of(row).to_dict() for row in rows)
+
+
+def _new_marks(look: Transaction, marks: Sequence[str]) -> list[str]:
+    """The fingerprints that lead to no account yet."""
+    return [mark for mark in dict.fromkeys(marks) if accounts.of_fingerprint(look, mark) is None]
+
+
+def _marked(look: Transaction, dataset: str, marks: Sequence[str]) -> AccountRow | None:
+    """The account that fingerprints of one source lead to."""
+    found = [account for mark in marks if (account := accounts.of_fingerprint(look, mark)) is not None]
+    if len({account.id for account in found}) > 1:
+        raise Contradiction(
+            f"the fingerprints of the data of {dataset!r} belong to several accounts, which can't become one; "
+            + _UNTOUCHED
+        )
+    return found[0] if found else None
 
 
 def _takes(account: AccountRow, relation: Relation | None) -> bool:

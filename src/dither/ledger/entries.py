@@ -17,6 +17,8 @@ from dither.errors import InvalidArgument
 from dither.plain import Json, JsonObject
 from dither.privacy import Budget, Concentrated, FilterName, Loss, Relation
 
+ALIAS = 0
+"""The version of fingerprints that were stated beside another one: they lead to the account of that one."""
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
 
@@ -45,6 +47,8 @@ class Body(TypedDict, total=False):
     account: int
     filter: Filter
     fingerprint: str | None
+    aliases: list[str]
+    """Further fingerprints of the same data; missing where there are none."""
     relation: JsonObject | None
     version: int
     question: JsonObject
@@ -53,6 +57,16 @@ class Body(TypedDict, total=False):
     """Of each loss: rho, and the delta beside it.  Missing in entries before version 3."""
     release: Stored
     source: str
+
+
+def fingerprints_of(body: Body) -> list[str]:
+    """All fingerprints that a registration states.
+
+    >>> fingerprints_of({"fingerprint": "data:pay.csv", "aliases": ["file:/home/data/pay.csv"]})
+    ['data:pay.csv', 'file:/home/data/pay.csv']
+    """
+    first = body["fingerprint"]
+    return [*([] if first is None else [first]), *body.get("aliases", [])]
 
 
 FAILED = "failed"

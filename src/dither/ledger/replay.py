@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dither.accounting import filters
@@ -13,6 +13,7 @@ from dither.ledger.chain import ENTRIES, entry_of
 from dither.ledger.database import Row, Transaction
 from dither.ledger.database_schema import ACCOUNTS, RELATION, STATE
 from dither.ledger.entries import (
+    ALIAS,
     FAILED,
     GENESIS,
     Entry,
@@ -22,6 +23,7 @@ from dither.ledger.entries import (
     chained,
     charged_units,
     derived_entries,
+    fingerprints_of,
     question_key,
 )
 from dither.plain import JsonObject
@@ -129,35 +131,40 @@ class Replay:
             raise Broken(f"is of an unknown kind {entry.kind!r}")
 
     def _register(self, entry: Entry) -> None:
-        account, fingerprint = entry.body["account"], entry.body["fingerprint"]
+        account, marks = entry.body["account"], fingerprints_of(entry.body)
         state = _state(entry.body["filter"])
         if entry.dataset in self.names and not self._restates(entry, state):
             raise Broken("registers a dataset twice")
         self._relate(account, entry.body.get("relation"))
+        shared = self._marked(marks)
         if entry.dataset in self.names:
-            return
-        shared = self.fingerprints.get(fingerprint, (None,))[0] if fingerprint is not None else None
-        if account in self.states:
-            if shared != account or _rules(self.states[account]) != _rules(state) or account in self.retired:
+            pass
+        elif account in self.states:
+            if shared != {account} or _rules(self.states[account]) != _rules(state) or account in self.retired:
                 raise Broken("joins an account that it does not fit")
-        elif shared is not None:
+        elif shared:
             raise Broken("opens a second account for the same data")
         else:
             self.states[account], self.versions[account] = state, 1
-            if fingerprint is not None:
-                self.fingerprints[fingerprint] = (account, 1)
+            self.fingerprints.update((mark, (account, 1)) for mark in marks[:1])
+        for mark in marks:
+            self.fingerprints.setdefault(mark, (account, ALIAS))
         self.names[entry.dataset] = account
 
+    def _marked(self, marks: Sequence[str]) -> set[int]:
+        """The accounts that fingerprints lead to."""
+        return {self.fingerprints[mark][0] for mark in marks if mark in self.fingerprints}
+
     def _restates(self, entry: Entry, state: FilterState) -> bool:
-        """True of a second registration that says nothing new but the relation, which was not known."""
-        account, fingerprint = self.names[entry.dataset], entry.body["fingerprint"]
+        """True of a second registration that adds fingerprints, or the relation, which was not known; nothing else."""
+        account, marks = self.names[entry.dataset], fingerprints_of(entry.body)
+        relates = account not in self.relations and entry.body.get("relation") is not None
         return (
             entry.body["account"] == account
-            and account not in self.retired
-            and account not in self.relations
-            and entry.body.get("relation") is not None
+            and not (relates and account in self.retired)
+            and (relates or any(mark not in self.fingerprints for mark in marks))
             and _rules(self.states[account]) == _rules(state)
-            and (fingerprint is None or self.fingerprints.get(fingerprint, (None,))[0] == account)
+            and (not marks or self._marked(marks) == {account})
         )
 
     def _relate(self, account: int, relation: JsonObject | None) -> None:

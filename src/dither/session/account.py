@@ -221,12 +221,14 @@ class PaidSession:
         self._on_changed_source: Callable[[str], None] = _warned
         self._ledger = ledger or MemoryLedger()
         self._histograms = StoredHistograms(self._ledger, schema.name)
+        marks = source.marks()
         self._ledger.register(
             schema.name,
             schema.budget,
             filter=schema.filter,
             slack=schema.slack,
-            fingerprint=source.fingerprint() or None,
+            fingerprint=marks[0] if marks else None,
+            aliases=marks[1:],
             relation=schema.relation,
         )
 

@@ -10,6 +10,7 @@ import dataclasses
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, cast
 
 import numpy as np
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from dither.plain import Json
     from dither.queries.query import F, R
     from dither.release import B, V
+    from dither.sources.edge_table import EdgeTable
     from dither.sources.graph import Graph
     from dither.typing import ArrowTable, GroupKey
 
@@ -71,8 +73,8 @@ class Source(ABC, Generic[Q_contra]):
     """
 
     @abstractmethod
-    def fingerprint(self) -> str | None:
-        """Which source this is, in public terms; None where only its dataset's name identifies it."""
+    def marks(self) -> list[str]:
+        """Public marks of the source, each of which identifies it; none where only its dataset's name does."""
 
     @abstractmethod
     def state(self) -> str | None:
@@ -135,6 +137,15 @@ class _Batch:
         self._columns |= _declared(plan)
 
 
+def _marks(source: Engine | GraphSchema | EdgeTable, below: Path | None) -> list[str]:
+    """With a folder two: by the paths of files in it, which its copies share, and by whole paths.
+
+    Both are needed: another program may reach the same file without knowing the folder.
+    """
+    marks = [source.fingerprint(below), source.fingerprint()]
+    return [mark for mark in dict.fromkeys(marks) if mark]
+
+
 def _is_alone(plan: TablePlan) -> bool:
     """Whether a question is read by itself; of people's totals nothing is drawn before they are read."""
     found = plan.finder is not None or plan.people_finder is not None
@@ -166,8 +177,8 @@ class TableSource(Source[TablePlan]):
     def __init__(self, schema: Schema, engine: Engine) -> None:
         self.schema, self.engine = schema, engine
 
-    def fingerprint(self) -> str:
-        return self.engine.fingerprint()
+    def marks(self, below: Path | None = None) -> list[str]:
+        return _marks(self.engine, below)
 
     def state(self) -> str | None:
         return self.engine.state()
@@ -368,8 +379,8 @@ class GraphSource(Source[SessionPlan]):
         self.edges: Graph | None = self._edge_list.read_public()
         """Public; None where edges are private."""
 
-    def fingerprint(self) -> str:
-        return self._edge_list.fingerprint()
+    def marks(self, below: Path | None = None) -> list[str]:
+        return _marks(self._edge_list, below)
 
     def state(self) -> str | None:
         return self._edge_list.state()

@@ -6,6 +6,8 @@ number of vertices inside the engine, record by record, so no entry can make it 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
@@ -54,9 +56,9 @@ class EdgeTable:
         """What errors call the source."""
         return self.schema.table or self.schema.name
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, below: Path | None = None) -> str:
         """Which source this is, in public terms."""
-        return self._engine.fingerprint()
+        return self._engine.fingerprint(below)
 
     def state(self) -> str | None:
         """What the source says about its last change; for owners only."""

@@ -111,6 +111,21 @@ def file_column_type(path: str | Path, column: str) -> np.dtype[np.generic]:
     return np.dtype(np.float64)
 
 
+def file_mark(file: Path, below: Path | None = None) -> str:
+    """Which file this is, in public terms: by its path, or by that below a folder, if it lies there.
+
+    Copies of a folder have the second in common.
+
+
+    >>> file_mark(Path("/home/data/pay.csv"), Path("/home/data")), file_mark(Path("/other/pay.csv"), Path("/home/data"))
+    ('data:pay.csv', 'file:/other/pay.csv')
+    """
+    path = file.resolve()
+    if below is not None and path.is_relative_to(below.resolve()):
+        return f"data:{path.relative_to(below.resolve())}"
+    return f"file:{path}"
+
+
 def state_of_file(file: Path) -> str | None:
     """When a file, and the log of a database file, were last written, and how long they are.  For owners only."""
     stamps = []

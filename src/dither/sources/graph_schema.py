@@ -12,7 +12,7 @@ from dither.errors import InvalidArgument, SourceFailed
 from dither.numbers import Number
 from dither.privacy import Budget, Neighbours, Relation
 from dither.sources.engines.factory import ENGINES, guessed
-from dither.sources.files import DATABASES, check_file_columns, state_of_file
+from dither.sources.files import DATABASES, check_file_columns, file_mark, state_of_file
 from dither.sources.lines import inner_suffix
 from dither.sources.schema import VERSIONS, check_version
 
@@ -100,9 +100,9 @@ class GraphSchema:
         """What errors call the source."""
         return self.file.name
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, below: Path | None = None) -> str:
         """Which source this is, in public terms."""
-        return f"file:{self.file.resolve()}"
+        return file_mark(self.file, below)
 
     def state(self) -> str | None:
         """When the file was last written, and how long it is; for owners only."""

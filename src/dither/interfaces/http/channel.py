@@ -40,7 +40,8 @@ class Message(TypedDict, total=False):
     """Of the schema, or of an error."""
     called: str
     folder: str
-    fingerprint: str | None
+    marks: list[str]
+    """Of the source: public."""
     state: str | None
     columns: dict[str, str]
     """Names and stored types."""

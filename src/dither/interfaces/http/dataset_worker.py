@@ -57,13 +57,13 @@ class Sources:
         self._idle: list[Source] = []
         self._lock = threading.Lock()
 
-    def opened(self) -> str | None:
-        """Open a source, kept for later; the fingerprint.  Errors say where it is, so they are for owners."""
+    def opened(self) -> list[str]:
+        """Open a source, kept for later; its marks.  Errors say where it is, so they are for owners."""
         source = self._opened()
         self._keep(source)
-        return source.fingerprint()
+        return source.marks(Path(self.schema.folder or ""))
 
-    def _opened(self) -> Source:
+    def _opened(self) -> TableSource | GraphSource:
         check_descriptors()  # an engine without them would say that the source can't be read
         if isinstance(self.schema, GraphSchema):
             load_compiler()  # every question of a graph needs it
@@ -160,7 +160,7 @@ class Worker:
 
     def _open(self, number: int, message: Message) -> Message:  # noqa: ARG002
         """Look at the source, as its schema declares it."""
-        return {"fingerprint": self._sources.opened()}
+        return {"marks": self._sources.opened()}
 
     def _state(self, number: int, message: Message) -> Message:  # noqa: ARG002
         """What the source says of its last change."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from dither.interfaces.http.channel import Answers
 from dither.interfaces.http.schedule import programs_of, seconds_of
 from dither.interfaces.http.workers import DatasetWorker
-from dither.ledger import Ledger
+from dither.ledger import Ledger, PostgresLedger
 from dither.session.graphs import GraphSession
 from dither.session.plan import SessionPlan
 from dither.session.reading import GraphSource, Source, TableSource
@@ -37,12 +37,15 @@ class _InWorker(Source):
         """Nothing is open here."""
 
 
-def _opened_in(worker: DatasetWorker, *, reads_edges: bool = False) -> str:
-    """Open the source of a worker; its fingerprint."""
-    fingerprint = worker.opened(reads_edges=reads_edges)["fingerprint"]
-    if fingerprint is None:
+def _opened_in(worker: DatasetWorker, *, has_copies: bool, reads_edges: bool = False) -> list[str]:
+    """Open the source of a worker; its marks.
+
+    has_copies: homes of other servers may be copies of this one, whose files are known by their paths in the home.
+    """
+    marks = worker.opened(reads_edges=reads_edges)["marks"]
+    if not marks:
         raise RuntimeError("every source that a server opens has a fingerprint")
-    return fingerprint
+    return marks if has_copies else marks[-1:]
 
 
 def _state_of(schema: Schema | GraphSchema, worker: DatasetWorker) -> str | None:
@@ -56,12 +59,12 @@ def _state_of(schema: Schema | GraphSchema, worker: DatasetWorker) -> str | None
 class TableInWorker(_InWorker, TableSource):
     """A table."""
 
-    def __init__(self, schema: Schema, worker: DatasetWorker) -> None:
-        self.schema, self._worker = schema, worker
+    def __init__(self, schema: Schema, worker: DatasetWorker, *, has_copies: bool) -> None:
+        self.schema, self._worker, self._has_copies = schema, worker, has_copies
 
-    def fingerprint(self) -> str:
+    def marks(self, below: Path | None = None) -> list[str]:  # noqa: ARG002  (the worker knows the folder)
         """Opens the source."""
-        return _opened_in(self._worker)
+        return _opened_in(self._worker, has_copies=self._has_copies)
 
     def state(self) -> str | None:
         """Of linked tables the worker knows it."""
@@ -71,13 +74,13 @@ class TableInWorker(_InWorker, TableSource):
 class GraphInWorker(_InWorker, GraphSource):
     """A graph.  Whoever plans reads the public edges; here nothing is planned."""
 
-    def __init__(self, schema: GraphSchema, worker: DatasetWorker) -> None:
-        self._fingerprint = _opened_in(worker, reads_edges=schema.weight is not None)
+    def __init__(self, schema: GraphSchema, worker: DatasetWorker, *, has_copies: bool) -> None:
+        self._marks = _opened_in(worker, has_copies=has_copies, reads_edges=schema.weight is not None)
         self.schema, self.edges, self._worker = schema, None, worker
 
-    def fingerprint(self) -> str:
+    def marks(self, below: Path | None = None) -> list[str]:  # noqa: ARG002  (as of a table)
         """Of the source that the worker has opened."""
-        return self._fingerprint
+        return self._marks
 
     def state(self) -> str | None:
         """As of a table."""
@@ -86,6 +89,7 @@ class GraphInWorker(_InWorker, GraphSource):
 
 def session_in(worker: DatasetWorker, schema: Schema | GraphSchema, ledger: Ledger) -> Session | GraphSession:
     """Open a dataset's source in its worker and its account here; errors are for owners."""
+    has_copies = isinstance(ledger, PostgresLedger)
     if isinstance(schema, GraphSchema):
-        return GraphSession(schema, ledger=ledger, source=GraphInWorker(schema, worker))
-    return Session(schema, ledger=ledger, source=TableInWorker(schema, worker))
+        return GraphSession(schema, ledger=ledger, source=GraphInWorker(schema, worker, has_copies=has_copies))
+    return Session(schema, ledger=ledger, source=TableInWorker(schema, worker, has_copies=has_copies))

@@ -30,7 +30,7 @@ from dither.sources.engines.engine import (
     streamed,
     whole_result,
 )
-from dither.sources.files import DATABASES, PARQUET, state_of_file
+from dither.sources.files import DATABASES, PARQUET, file_mark, state_of_file
 from dither.sources.formats import DateFormat, IsoMoments
 from dither.sources.frames import TableLike, column_names, frame_durations, readable, repeated_name
 from dither.sources.lines import DELIMITERS, USUAL, TextColumns, TextLayout, header, inner_suffix, is_packed
@@ -473,8 +473,8 @@ class DuckDB(Engine):
         inside = exp.cast(exp.cast(clamped(raw, *ends), "text"), "double")
         return exp.case().when(exp.Is(this=raw.copy(), expression=exp.Null()), exp.Null()).else_(inside)
 
-    def fingerprint(self) -> str:
-        return f"file:{self._file.resolve()}" if self._file is not None else ""
+    def fingerprint(self, below: Path | None = None) -> str:
+        return file_mark(self._file, below) if self._file is not None else ""
 
     def state(self) -> str | None:
         return None if self._file is None else state_of_file(self._file)

@@ -15,6 +15,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -177,8 +178,11 @@ class Engine(ABC):
         """A column of "duration" as seconds, a double."""
 
     @abstractmethod
-    def fingerprint(self) -> str:
-        """Which source this is, in public terms; nothing for a frame, which only its dataset's name tells apart."""
+    def fingerprint(self, below: Path | None = None) -> str:
+        """Which source this is, in public terms; nothing for a frame, which only its dataset's name tells apart.
+
+        below: a folder; files that lie there are named by their paths in it, so that its copies have the same names.
+        """
 
     def state(self) -> str | None:
         """What the source itself says about its last change, such as a file's time and size; None if nothing.

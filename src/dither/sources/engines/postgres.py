@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -336,7 +337,7 @@ class Postgres(Engine):
             .else_(exp.cast(inside, "double"))
         )
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, below: Path | None = None) -> str:  # noqa: ARG002  (it is no file)
         # What the server says about itself: an address can be written in many ways.
         info = self._connection.info
         where = f"{(info.host or info.hostaddr).lower()}:{info.port}"

@@ -252,7 +252,7 @@ class Spark(Engine):
         ]
         return exp.Paren(this=exp.Var(this=" + ".join(parts)))
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, below: Path | None = None) -> str:  # noqa: ARG002  (no server opens it)
         return f"spark:{self._described_as}" if self._named else ""
 
     def state(self) -> str | None:

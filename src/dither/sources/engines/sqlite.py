@@ -40,7 +40,7 @@ from dither.sources.engines.engine import (
     within_infinities,
 )
 from dither.sources.entries import FALSE_WORDS, TRUE_WORDS
-from dither.sources.files import state_of_file
+from dither.sources.files import file_mark, state_of_file
 from dither.sources.formats import (
     ISO_MOMENTS,
     DateFormat,
@@ -380,8 +380,8 @@ class SQLite(Engine):
 
     # --- the file ------------------------------------------------------------------------------------------
 
-    def fingerprint(self) -> str:
-        return f"file:{self._file.resolve()}"
+    def fingerprint(self, below: Path | None = None) -> str:
+        return file_mark(self._file, below)
 
     def state(self) -> str | None:
         log = self._file.with_name(f"{self._file.name}-wal")

@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -397,10 +398,10 @@ class ViewEngine(Engine):
     def is_nan(self, number: exp.Expr) -> exp.Expr:
         return self._first.is_nan(number)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, below: Path | None = None) -> str:
         if not self._schema.tables:
-            return self._first.fingerprint()
-        marks = {name: engine.fingerprint() for name, engine in sorted(self._engines.items())}
+            return self._first.fingerprint(below)
+        marks = {name: engine.fingerprint(below) for name, engine in sorted(self._engines.items())}
         if not any(marks.values()):
             return ""
         return f"tables:{hashlib.sha256(json.dumps(marks).encode()).hexdigest()[:40]}"
