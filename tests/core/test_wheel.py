@@ -170,7 +170,7 @@ class Elsewhere:
         assert done.returncode == 0, done.stderr
 
     def run(self, *words, code=0, program=None):
-        """What a command prints."""
+        """What a command prints; notes of one that succeeds are not part of it."""
         done = subprocess.run(
             [program or self.python, *words],
             cwd=self.folder,
@@ -180,7 +180,7 @@ class Elsewhere:
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        return done.stdout + (done.stderr if code else "")
 
     def dither(self, *words, code=0):
         """What the installed command prints."""

@@ -173,23 +173,25 @@ Errors = Annotated[Read, Accepts(_ERRORS)]
 """The error of one number, or of each of several, one at least; None: not known."""
 Counted = Annotated[Read, Accepts(_or_several(SCALAR | None) | None)]
 """What missing records count as: a number or a date, or one for each column."""
-_ENDS = followed(listed(SCALAR, 2, 2), list)
-# One list whose items differ: generated clients cannot tell two types of list apart.
-_CLAMPED_SCHEMA: dict[str, Json] = {
-    "type": "array",
-    "items": {"anyOf": [{"type": "array", "items": _SCALAR_SCHEMA, "minItems": 2, "maxItems": 2}, _SCALAR_SCHEMA]},
-    "minItems": 1,
-}
-_CLAMPED = _described_as(
-    either(lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_ENDS, 1), _ENDS),
-    _CLAMPED_SCHEMA,
-)
+
+
+def _ends_or_several(end: Form, schema: dict[str, Json]) -> Form:
+    """Two ends, or two for each of several.
+
+    One list whose items differ: generated clients cannot tell two types of list apart.
+    """
+    ends = followed(listed(end, 2, 2), list)
+    pair: dict[str, Json] = {"type": "array", "items": schema, "minItems": 2, "maxItems": 2}
+    return _described_as(
+        either(lambda value: is_list(value) and is_list(next(iter(value), None)), _several(ends, 1), ends),
+        {"type": "array", "items": {"anyOf": [pair, schema]}, "minItems": 1},
+    )
+
+
+_CLAMPED = _ends_or_several(SCALAR, _SCALAR_SCHEMA)
 Clamped = Annotated[Read, Accepts(_CLAMPED | None)]
 """The bounds to which values outside are clamped: two ends, or two for each column."""
-_END_OR_NONE = followed(listed(SCALAR | None, 2, 2), list)
-_RANGE = either(
-    lambda value: is_list(value) and is_list(next(iter(value), None)), _several(_END_OR_NONE, 1), _END_OR_NONE
-)
+_RANGE = _ends_or_several(SCALAR | None, {"type": ["number", "string", "boolean", "null"]})
 Range = Annotated[Read, Accepts(_RANGE | None)]
 """Between which ends an answer can lie: two, or two for each value; null as an end: there is none."""
 Keys = Annotated[dict[str, Read], Accepts(by_name(SCALAR | None, 1_000, "keys"))]
