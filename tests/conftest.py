@@ -33,6 +33,8 @@ HAVE_SERVERS = (
 """Tests whose servers, sandboxes or browsers are shared by the tests of their file."""
 
 
+FEW = 5
+
 settings.register_profile("dither", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dither")
 """How long an example takes depends on what else the machine does."""
@@ -102,23 +104,38 @@ def pytest_collection_modifyitems(config, items):
     """Say which tests are slow, and which ones share what is expensive to start.
 
     Items of ``sampled(n)`` beyond n are slow: the n that stay are spread evenly, so that the same ones run everywhere.
+    Of the tests of a file that need PostgreSQL or a browser FEW are quick: these parts take most of the time.
     Tests that need Spark run in one worker, which starts one Java; tests of a file with servers run in one worker.
     """
     sampled: dict[tuple[Path, str], list[pytest.Item]] = {}
+    by_outside_part: dict[Path, list[pytest.Item]] = {}
     for item in items:
         name = Path(item.path).relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
         needs_spark = _needs_spark(item, name)
         if item.get_closest_marker("sampled"):
             sampled.setdefault((item.path, item.originalname), []).append(item)
-        if needs_spark and not item.get_closest_marker("quick_spark"):
+        elif not item.get_closest_marker("slow") and (_needs_postgres(item) or name.startswith("web/")):
+            by_outside_part.setdefault(item.path, []).append(item)
+        if needs_spark:
             item.add_marker("slow")
         if needs_spark or name.startswith(HAVE_SERVERS):
             item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else Path(name).stem))
     for of_one_function in sampled.values():
-        (kept,) = of_one_function[0].get_closest_marker("sampled").args
-        for rank, item in enumerate(of_one_function):
-            if rank * kept // len(of_one_function) == (rank - 1) * kept // len(of_one_function):
-                item.add_marker("slow")
+        _keep_quick(of_one_function, of_one_function[0].get_closest_marker("sampled").args[0])
+    for of_one_file in by_outside_part.values():
+        _keep_quick(of_one_file, FEW)
+
+
+def _keep_quick(items: list[pytest.Item], count: int) -> None:
+    """Mark all but so many items, spread evenly, as slow."""
+    for rank, item in enumerate(items):
+        if rank * count // len(items) == (rank - 1) * count // len(items):
+            item.add_marker("slow")
+
+
+def _needs_postgres(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return "postgres" in item.name.partition("[")[2] or any(name.startswith("postgres") for name in fixtures)
 
 
 def _needs_spark(item: pytest.Item, name: str) -> bool:
