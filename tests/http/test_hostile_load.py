@@ -212,7 +212,7 @@ def a_silent_source(number):
     return Sent("POST", "/v1/datasets/silent/releases", body | {"wait": number % 2 == 0})
 
 
-@form(share=2, impatient=5.0)
+@form(share=2, impatient=5.0, codes=("source-failed", "not-opened-yet"))
 def listings_with_a_silent_source(number):
     """Datasets are listed, and shown, from what is registered."""
     return Sent("GET", "/v1/datasets" if number % 2 else "/v1/datasets/silent")

@@ -15,6 +15,7 @@ from dither.privacy import Loss
 from dither_lab.audit.attacks import Direction
 from dither_lab.audit.blackbox import audit
 from dither_lab.audit.checks import Check, Effort, Evidence
+from dither_lab.audit.traces import LEARNT
 from dither_lab.served import HttpReply, Json, Served
 
 SLOT = 0.02
@@ -88,7 +89,9 @@ def seen(reply: HttpReply, name: str) -> tuple[int, str, str]:
 def _without_draws(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: type(item).__name__ if key in DRAWN else _without_draws(item) for key, item in value.items()}
-    return [_without_draws(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):  # of sentences the one that follows from a drawn interval is left out
+        return [_without_draws(item) for item in value if not (isinstance(item, str) and item.startswith(LEARNT))]
+    return value
 
 
 def differences(ask: Ask, names: Sequence[str]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from dither.session.session import Session
 from dither.sources.engines.factory import engine_for
 from dither.sources.frames import arrow
 from dither.sources.schema import Schema
+from dither.wording import NOTHING_LEARNT
 from dither_lab.audit.checks import Check, Effort, Evidence
 
 READS = ("rows", "arrays", "stream", "estimated_rows")
@@ -274,10 +275,16 @@ COUNTED = ("kmeans",)
 """How many things are found, or whether any is, is a result of these: drawn and paid for, as their numbers are."""
 
 
+LEARNT = NOTHING_LEARNT.partition("{")[0]
+"""How the sentence begins that an interval is the whole range."""
+
+
 def _metadata(name: str, release: Any) -> Any:
     """All of a release but its results: types, grids and words."""
     results = ("value", "interval", "at", "id", *(("labels", "reason", "refused") if name in COUNTED else ()))
     payload = {key: value for key, value in release.to_dict().items() if key not in results}
+    # (but for the sentence that follows from the interval, which is drawn and paid for)
+    payload["notes"] = [note for note in payload["notes"] if not note.startswith(LEARNT)]
     return described(payload), None if name in COUNTED else type(release.value).__name__
 
 
