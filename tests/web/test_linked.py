@@ -102,6 +102,6 @@ def test_an_answer_says_which_limit_it_found(visit):
     visit.sign_in()
     visit.open(name)
     visit.pay()
-    tab.see("A limit that was found privately, for epsilon", "[aria-label=Answer]")
+    tab.see("a limit that was found privately for epsilon", "[aria-label=Answer]")
     (entry,) = curator.history(name)
     assert entry["releases"][0]["person_limit"]["epsilon"] > 0
