@@ -151,6 +151,7 @@ def test_quotes_without_figures_are_printed():
     assert "expected error 1" in str(answering(json.dumps({"quotes": [QUOTE]})).quote([dt.Count()], epsilon=1)[0])
 
 
+@pytest.mark.slow
 def test_a_huge_answer_is_not_read(monkeypatch):
     """Neither a body of any length, nor lists of any length."""
     monkeypatch.setattr(client, "LONGEST_ANSWER", 1_000)

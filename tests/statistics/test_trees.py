@@ -268,6 +268,7 @@ def test_forests_keep_every_threshold_graph():
                     assert truth >= min(index[edges.index((u, v))] + 1, K)
 
 
+@pytest.mark.slow
 def test_searches_join_only_connected_vertices():
     """Lemma 5: what a capped search joins is so connected, and it joins something if all degrees allow.
 
