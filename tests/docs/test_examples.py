@@ -10,6 +10,7 @@ import pytest
 from generated import generated_pages
 
 from conftest import missing
+from dither.wording import NOTHING_LEARNT
 from servers import postgres  # noqa: F401  (a fixture)
 
 DOCS = examples.ROOT / "docs"
@@ -108,3 +109,17 @@ def test_a_wrong_page_is_caught(stage):
 def test_nothing_of_the_environment_is_left(stage):
     """Tokens of a page's server are gone when its examples have run."""
     assert "ANALYST_TOKEN" not in os.environ
+
+
+def test_whether_anything_was_learnt_may_differ():
+    """It follows from drawn numbers: in a table, whose lines wrap, in a sentence and in JSON."""
+    learnt = NOTHING_LEARNT.format(about=" about median [job surgeon]")
+    table = "a 1\nhides one row\n{}missing values are left out"
+    wrapped = learnt.replace(" (likely", "\n  (likely").replace(" which,", " \nwhich,") + "\n"
+    pairs = [
+        (table.format(""), table.format(wrapped)),
+        ("median = 3; hides one row; clamped", f"median = 5; hides one row; {learnt}; clamped"),
+        ('["hides one row", "clamped"]', f'["hides one row", "{learnt}", "clamped"]'),
+    ]
+    assert all(examples.alike(said, printed) for said, printed in pairs)
+    assert not examples.alike("median = 3; hides one row", f"median = 3; {learnt}")

@@ -173,7 +173,7 @@ def left(state: FilterState, *, pure: bool = True) -> Loss:
     >>> left(open_filter(Budget(1.0, 1e-6), filter="zcdp"))
     Loss(epsilon=1.0, delta=0.0)
     >>> round(left(open_filter(Budget(1.0, 1e-6), filter="zcdp"), pure=False).epsilon, 3)
-    0.219
+    0.221
     """
     rest = max(0, state.most_squares - state.spent_squares)
     delta = max(0, state.delta - state.slack - state.spent_delta)
