@@ -16,7 +16,7 @@ from dither.ledger import Ledger
 LONGEST_WAIT = 10.0
 """Seconds that a request about one dataset waits for its source to be opened."""
 NEXT_ATTEMPT = 30.0
-"""Seconds after which a source that could not be opened is opened again, if somebody asks."""
+"""Seconds after which a source that could not be opened is opened again at the next request."""
 
 
 class Openable(Protocol):
