@@ -65,7 +65,7 @@ class LimitedProtocol(H11Protocol):
 
     most: ClassVar[int]
     highest: ClassVar[int]
-    """Connections whose descriptor has this number or a higher one use the reserve: one of them is closed."""
+    """Connections whose descriptor has this number or a higher one use the reserve: one that waits is closed."""
     waiting: ClassVar[OrderedDict[LimitedProtocol, None]]
 
     def __init__(
