@@ -499,12 +499,19 @@ def test_few_records_and_extreme_losses(epsilon):
 
 
 def test_data_that_are_all_alike_are_answered_exactly():
-    """Rungs of 0 as far as matters: the floor is far below a step (misses have probability below 1e-12)."""
+    """Sensitivities of 0 as far as matters: the floor is far below a step.
+
+    An answer is off with probability 6.1e-4 and by more than two steps with less than 1e-11: of 50 answers more than
+    four are off with probability below 2e-10, one by more than two steps with probability below 5e-10.
+    """
     prepared = prepared_for(RankedValue(500, 1001, Grid(Fraction(1), 0, 10**6)), 1.0)
     column = as_column((77,) * 1001, prepared.statistic.answers)
-    assert {prepared.run(column).answer for _ in range(50)} == {77}
+    answers = [prepared.run(column).answer for _ in range(50)]
+    assert all(75 <= answer <= 79 for answer in answers)
+    assert sum(answer != 77 for answer in answers) <= 4
     (law,) = prepared.error_laws(column)
-    assert law.beyond(0) < 1e-2
+    assert law.beyond(0) < 6.1e-4
+    assert law.beyond(2) < 1e-11
 
 
 def test_sensitivities_beyond_64_bits():
