@@ -2,7 +2,7 @@
 
 PYTHON  ?= python3
 # Many tests wait for schedules, servers and limits in time: more workers than cores keep the cores busy.
-WORKERS ?= 3
+WORKERS ?= 4
 # Exact versions of everything that is installed; `make CONSTRAINTS= setup` takes the newest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
 

@@ -21,16 +21,18 @@ from hypothesis import HealthCheck, settings
 
 from servers import postgres, postgres_schema, postgres_server, spark  # noqa: F401  (fixtures)
 
-HAVE_SERVERS = (
+ONE_WORKER_EACH = (
     "http/",
     "web/",
     "sandbox/",
     "cli/test_calls_cli",
     "cli/test_run",
+    "core/test_annotations",
+    "core/test_house",
     "queries/test_registry",
     "ledger/test_faults",
 )
-"""Tests whose servers, sandboxes or browsers are shared by the tests of their file."""
+"""Files whose tests share what is expensive: a server, a sandbox, a browser, the syntax trees of all modules."""
 
 
 FEW = 5
@@ -105,7 +107,7 @@ def pytest_collection_modifyitems(config, items):
 
     Items of ``sampled(n)`` beyond n are slow: the n that stay are spread evenly, so that the same ones run everywhere.
     Of the tests of a file that need PostgreSQL or a browser FEW are quick: these parts take most of the time.
-    Tests that need Spark run in one worker, which starts one Java; tests of a file with servers run in one worker.
+    Tests that need Spark run in one worker, which starts one Java; each file of ONE_WORKER_EACH runs in one worker.
     """
     sampled: dict[tuple[Path, str], list[pytest.Item]] = {}
     by_outside_part: dict[Path, list[pytest.Item]] = {}
@@ -118,7 +120,7 @@ def pytest_collection_modifyitems(config, items):
             by_outside_part.setdefault(item.path, []).append(item)
         if needs_spark:
             item.add_marker("slow")
-        if needs_spark or name.startswith(HAVE_SERVERS):
+        if needs_spark or name.startswith(ONE_WORKER_EACH):
             item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else Path(name).stem))
     for of_one_function in sampled.values():
         _keep_quick(of_one_function, of_one_function[0].get_closest_marker("sampled").args[0])

@@ -192,6 +192,7 @@ def test_skipping_impossible_outcomes_changes_nothing():
         assert whole <= profiles.equal_steps(epsilon, k, delta) <= whole * (1 + Fraction(1, 10**15))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.fractions(Fraction(1, 1000), 3), st.fractions(Fraction(1, 1000), 1))
 def test_a_split_step_merges_into_randomised_response(epsilon, step):
@@ -242,6 +243,7 @@ def test_pure_mechanisms_have_rho_epsilon_tanh(epsilon, tenths):
     assert concentrated.pure_rho(epsilon) <= exact(epsilon) ** 2 / 2
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.floats(1e-6, 10.0), targets)
 def test_zcdp_conversions_undo_each_other_safely(rho, delta):
@@ -253,6 +255,7 @@ def test_zcdp_conversions_undo_each_other_safely(rho, delta):
         assert concentrated.zcdp_delta(rho, epsilon) == pytest.approx(delta, rel=1e-3)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.floats(1e-4, 10.0), targets)
 def test_the_exact_gaussian_is_below_its_zcdp_bound_and_sound(rho, delta):

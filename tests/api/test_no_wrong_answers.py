@@ -79,7 +79,7 @@ def test_texts_are_no_numbers_unless_a_format_says_so(source, frame):
     assert session.ask(dt.Median("money"), epsilon=SURE).value == pytest.approx(truth, rel=0.01)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 def test_moments_and_durations(source, frame):
     """As bounds, answers, filters and groups."""
     wait = dt.Duration(0, 3_600, format="%M:%S" if source[1] == "csv" else None)

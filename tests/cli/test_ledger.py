@@ -137,6 +137,7 @@ def test_a_backup_that_failed_can_be_tried_again(tmp_path, monkeypatch):
         assert ledger.backup(tmp_path / "copy.db").ok
 
 
+@pytest.mark.slow
 def test_a_postgres_ledger_is_backed_up_by_its_own_tools(postgres_server, postgres_schema):
     """pg_dump and psql carry a ledger to another database, chain and guards included."""
     import subprocess

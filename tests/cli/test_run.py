@@ -80,6 +80,7 @@ RUN = [
 ]
 
 
+@pytest.mark.slow
 def test_a_program_is_run_and_paid_for(shops, isolated):
     """The answer, its price, and what is left; the same question again is free."""
     code, output = called(shops, *RUN, "--epsilon", "40", "--confidence", "none", "--json")
@@ -103,6 +104,7 @@ def test_a_program_may_be_shown_no_files(shops, isolated):
     assert "FileNotFoundError" in output
 
 
+@pytest.mark.slow
 def test_a_dry_run_tries_the_program_and_charges_nothing(shops, isolated):
     """On rows made up from the schema; what is wrong with a program is said."""
     code, output = called(shops, *RUN, "--epsilon", "1", "--dry-run", "--json")
@@ -221,6 +223,7 @@ def test_made_up_rows_are_of_the_declared_types():
     assert set(rows["job"].to_pylist()) == {"clerk", "nurse"}
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_on_made_up_rows_is_not_paid_for(shops, isolated):
     """Otherwise its failures would count as the default, and the answer would look like one; --untried insists."""
     broken = [one.replace("middle", "broken") for one in RUN]

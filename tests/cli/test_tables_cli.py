@@ -126,6 +126,7 @@ def test_register_ask_and_run_out(folder):
     assert (free["epsilon"], free["quotes"][0]["stored"]) == (0, True)
 
 
+@pytest.mark.slow
 def test_answers_in_tables_and_pictures(folder):
     """Groups are columns of the table; names with brackets stay; --plot saves a picture."""
     assert run(folder, "register", "data/pay.csv", "-o", "p.toml", *COLUMNS, "--epsilon", "9").returncode == 0
@@ -211,6 +212,7 @@ def test_the_talk(folder):
     assert load_schema(folder / "b.toml").rows == "private"
 
 
+@pytest.mark.slow
 def test_files_are_not_overwritten(folder):
     """Only with --force; a refused flag leaves no file behind."""
     words = ("register", "data/pay.csv", "-o", "p.toml", *COLUMNS, "--epsilon", "1")

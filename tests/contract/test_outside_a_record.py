@@ -124,6 +124,7 @@ def test_days_in_texts_of_arrays_and_moments_follow_the_same_rule():
         assert (None if missing else EPOCH + datetime.timedelta(days=int(number))) == day, text
 
 
+@pytest.mark.slow
 def test_every_day_of_the_calendar_is_one_in_text_files(place):
     """Days of leap years and of others, and days that are none, as Python has them."""
     file = place("csv_file").file(".csv")
@@ -418,6 +419,7 @@ def check_fates(name, folder, reads):
         assert not any(one.startswith("failed") for one in fates), (name, fates)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", sorted(EXTREMES))
 def test_one_record_makes_no_scan_of_a_file_fail(name, tmp_path):
     """Sessions, and what dither ask reads without a schema: as numbers, and as texts."""
@@ -432,6 +434,7 @@ def test_one_record_makes_no_scan_of_a_file_fail(name, tmp_path):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(EXTREMES.keys() - {"milliseconds", "nanoseconds", "96 bits"}))
 def test_one_record_makes_no_scan_of_a_frame_fail(name):
     """Frames of Arrow, and of pandas over Arrow."""

@@ -119,6 +119,7 @@ def test_macros_of_a_database_file(place, monkeypatch):
     assert fails(outside.test_a_macro_of_a_database_file_replaces_no_built_in_function, place)
 
 
+@pytest.mark.slow
 def test_days_in_texts_by_rules_of_their_own(place, monkeypatch):
     """Python's reader of days in lists and SQLite, DuckDB's in text files."""
 

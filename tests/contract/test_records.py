@@ -369,7 +369,7 @@ ABSENT = {"uint64": {*POSTGRES, *SPARK}, "decimal(38, 38)": set(SPARK)} | {
 ABSENT["decimal(38, 38)"] |= set(SPARK)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 def test_other_types_of_columns(kind, place, monkeypatch):
     """Single precision, whole numbers beyond 2**53, decimals, flags, days and times, in every source that has them."""

@@ -163,6 +163,7 @@ def test_sql_on_a_table(follower, data):
     assert trace.both_ways <= {DRAW, ENGINE, COMMIT}
 
 
+@pytest.mark.slow
 def test_a_release_by_http(follower, post):
     """In the server's own process; its worker reads as a session does."""
     body = {"sql": "SELECT median(x) FROM t GROUP BY job", "epsilon": 1, "again": True}
@@ -173,6 +174,7 @@ def test_a_release_by_http(follower, post):
     assert trace.both_ways <= {JOB, KEPT, LANE, COMMIT}
 
 
+@pytest.mark.slow
 def test_a_program_by_http(follower, post, isolated):
     """The same for a program."""
     query = {"kind": "program", "source": PROGRAM, "function": "f", "columns": ["x"], "bounds": [0, 600_000]}

@@ -134,6 +134,7 @@ for words in {commands!r}:
 """
 
 
+@pytest.mark.slow
 def test_dither_ask_answers_anywhere(folder: Path) -> None:
     """A CSV, a Parquet file and a schema file with its ledger."""
     bounds = ["--bounds", "0", "100"]
@@ -146,6 +147,7 @@ def test_dither_ask_answers_anywhere(folder: Path) -> None:
     assert words.count("exit=0") == len(commands)
 
 
+@pytest.mark.slow
 def test_programs_and_servers_refuse_in_one_sentence_elsewhere(folder: Path) -> None:
     """They name what they need, and nothing is charged or written."""
     (folder / "own.py").write_text("def mean(rows):\n    return 1.0\n", encoding="utf-8")
@@ -165,6 +167,7 @@ def test_programs_and_servers_refuse_in_one_sentence_elsewhere(folder: Path) -> 
     assert not (folder / "home").exists()
 
 
+@pytest.mark.slow
 def test_sample_and_aggregate_refuses_elsewhere_and_names_the_trusted_way(folder: Path) -> None:
     """The same sentence in Python; the owner's own functions run without isolation."""
     words = printed(

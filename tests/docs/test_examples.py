@@ -62,7 +62,7 @@ def payroll_in_postgres(postgres, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setenv("PAYROLL_DB", postgres)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_run_and_print_what_the_page_says(name, stage, request):
     """Words are compared, numbers are not: noise is fresh every time."""

@@ -81,6 +81,7 @@ def test_each_example_is_about_forty_lines():
             assert len(code) <= 45
 
 
+@pytest.mark.slow
 def test_the_examples_leave_no_trace():
     """A mechanism of one's own is used by what it is, not by its name."""
     with contextlib.suppress(KeyError):

@@ -43,6 +43,7 @@ def test_pages_ask_nothing_of_other_hosts(site):
         assert not styled.search(sheet.read_text(encoding="utf-8")), sheet
 
 
+@pytest.mark.slow
 def test_every_page_is_built_and_listed(site):
     """Each page of docs/, written or generated, is in the site."""
     from generated import generated_pages

@@ -344,6 +344,7 @@ def test_register_and_retire(server):
     assert server.call("POST", "/v1/datasets/more/releases", median(0.5), token="alice")[0] == 200
 
 
+@pytest.mark.slow
 def test_a_source_that_has_grown_says_what_may_be_wrong(server):
     """The number of rows is declared, so it may be named; where the file is may not."""
     grown = server.home / "data" / "grown.csv"
@@ -364,6 +365,7 @@ def test_a_source_that_has_grown_says_what_may_be_wrong(server):
     assert server.call("POST", "/v1/datasets/grown/releases", median(0.4), token="alice")[0] == 200
 
 
+@pytest.mark.slow
 def test_a_source_that_is_gone_costs_nothing(server):
     """Refused before the charge, and answered when it is back."""
     (server.home / "data" / "gone.csv").write_text("pay,job\n" + "5,nurse\n" * 200)

@@ -107,6 +107,7 @@ def test_rights_come_first(client, curator, narrow, monkeypatch):
             assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), refused.text
 
 
+@pytest.mark.slow
 def test_sql_needs_the_same_rights(client, narrow):
     """What a statement asks is known in a helper, and a plan that another token had is not given away."""
     body = {"sql": "SELECT mean(pay) FROM pay", "epsilon": 0.1}
@@ -123,6 +124,7 @@ def test_what_is_remembered_hides_no_mistake(client):
     assert client.post(ASK, json=body | {"wait": "yes"}).status_code == 422
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "space",
     [
@@ -184,6 +186,7 @@ def test_clients_refuse_it_too():
         _encoded({"where": HALF})
 
 
+@pytest.mark.slow
 def test_stored_values_break_no_page(client, curator):
     """A release that an earlier version stored, with such a text or with very deep lists, is shown with the rest."""
     nested = 1

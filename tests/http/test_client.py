@@ -84,6 +84,7 @@ def test_no_group_is_an_answer(server):
         assert str(session.on("found").history[-1]).endswith("no group was found")
 
 
+@pytest.mark.slow
 def test_quotes_are_those_of_a_local_session(server):
     """The same objects with the same figures, for one query, a list, SQL, and where no error is known."""
     schema = load_schema(server.home / "datasets" / "pay.toml")
@@ -102,6 +103,7 @@ def test_quotes_are_those_of_a_local_session(server):
         assert session.quote(dt.Median("pay"), epsilon=0.5).to_dict()["kind"] == "upper bound"
 
 
+@pytest.mark.slow
 def test_the_least_epsilon_is_that_of_a_local_session(server):
     """Found by the server's quotes; what can't be reached is refused in the same words."""
     schema = load_schema(server.home / "datasets" / "pay.toml")
@@ -123,6 +125,7 @@ def test_categories_that_read_like_numbers_stay_texts(word):
     assert dt.Release.from_dict(_finite(json.loads(json.dumps(plain(wide.to_dict()))))) == wide
 
 
+@pytest.mark.slow
 def test_a_category_named_infinity_is_asked_of_a_server(server):
     """Declared or found: by the client, as by a local session."""
     session = dt.connect(server.url, token=server.tokens["owner"], dataset="named")
@@ -477,6 +480,7 @@ def test_at_the_shell(server):
     assert run.invoke(main, words).exit_code == 2
 
 
+@pytest.mark.slow
 def test_tls(tmp_path):
     """A certificate of one's own: the client trusts it where it is told to, and not otherwise."""
     chain, key = certificate(tmp_path)

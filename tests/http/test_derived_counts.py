@@ -55,6 +55,7 @@ def test_a_count_of_bins_is_free_through_every_door(server):
     assert owner.budget.spent.epsilon == spent + 0.5
 
 
+@pytest.mark.slow
 def test_at_the_shell(server):
     """``dither ask`` and ``dither quote`` with --server say that it is free."""
     owner = dt.connect(server.url, token=server.tokens["owner"])
@@ -70,6 +71,7 @@ def test_at_the_shell(server):
     assert json.loads(fresh.stdout)["epsilon"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_count_is_quoted_before_anything_was_asked(tmp_path):
     """A schema file that was laid into the home has no account in the ledger yet, and so no histogram."""
     one = CuratorProcess(with_dataset(tmp_path / "home", epsilon=100)).start()

@@ -34,6 +34,7 @@ def server(tmp_path_factory):
     one.stop()
 
 
+@pytest.mark.slow
 def test_programs_run_as_jobs(server, isolated):
     """Quoted with blocks and seconds, charged once, answered at the end of a public schedule, from the store again."""
     status, payload, _ = server.call("POST", "/v1/datasets/pay/quote", program(), token="alice")
@@ -76,6 +77,7 @@ def test_programs_are_for_those_who_may(server):
     assert server.call("GET", "/v1/datasets/pay/budget")[1]["spent"]["epsilon"] == spent
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "bad",
     [

@@ -57,6 +57,7 @@ def test_pages_of_entries(server):
     assert server.call("GET", "/v1/ledger?limit=1001")[1]["code"] == "invalid-argument"
 
 
+@pytest.mark.slow
 def test_the_chain_is_for_owners(server):
     """Not for analysts, and not as a whole for an owner of some datasets only."""
     server.token("part", role="owner", datasets=["more"])
@@ -157,6 +158,7 @@ def test_a_schema_edited_behind_the_server_is_refused(server):
         file.unlink()
 
 
+@pytest.mark.slow
 def test_owners_learn_that_a_source_changed(tmp_path):
     """Owners only, and in the log; analysts get the stored answer as before, until the owner declares the change."""
     home = with_dataset(tmp_path / "home", epsilon=9)
@@ -187,6 +189,7 @@ def test_owners_learn_that_a_source_changed(tmp_path):
         one.stop()
 
 
+@pytest.mark.slow
 def test_readers_do_not_wait_for_a_charge_that_waits(tmp_path):
     """Another process holds the ledger: a question waits for it, while health, budget and history are told at once."""
     home = with_dataset(tmp_path / "home", epsilon=9)

@@ -208,6 +208,7 @@ def test_the_page_and_unknown_addresses_have_a_limit(tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_analysts_are_not_told_where_things_lie(tmp_path):
     """Broken schemas, sources, ledgers and stores: no error names a folder, or a line of a schema, to an analyst."""
     home = with_dataset(tmp_path / "secret-home", epsilon=10)

@@ -48,6 +48,7 @@ def test_a_second_endpoint_of_the_same_method_and_path_is_refused():
     assert [one for one in registered_endpoints() if one.path == "/v1/me"] == [first]
 
 
+@pytest.mark.slow
 def test_every_answer_has_a_model():
     """For every status of every endpoint, in the OpenAPI document too; Prometheus text is no JSON."""
     for one in registered_endpoints():

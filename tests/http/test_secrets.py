@@ -64,6 +64,7 @@ def test_planted_values_stay_inside(server):
             assert "planted-job" not in text, place
 
 
+@pytest.mark.slow
 def test_logs_are_json_without_questions(server):
     """Every line is an object; no line holds the text of a question."""
     server.call("POST", ASK, {"sql": "SELECT median(pay) FROM pay WHERE pay > 424242", "epsilon": 0.02}, token="alice")

@@ -247,6 +247,7 @@ def test_what_is_written_already_becomes_part_of_an_answer():
     assert bodies.encoded({"answer": part, "more": [part]}) == b'{"answer": {"a": 1}, "more": [{"a": 1}]}'
 
 
+@pytest.mark.slow
 def test_pages_end_by_bytes(tmp_path, monkeypatch):
     """History and ledger have one entry at least and say that there are more; page by page nothing is missed."""
     from starlette.testclient import TestClient

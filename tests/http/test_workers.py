@@ -80,6 +80,7 @@ def _checked(server: CuratorProcess, requests: set[str]) -> None:
     assert sorted(charges) == sorted(requests)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_one_question(server):
     """The question it read is a charged failure; the next is answered by a new worker; a retry pays nothing more."""
     place = _asked(server, WAITING, "first")

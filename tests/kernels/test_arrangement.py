@@ -76,6 +76,7 @@ def test_the_least_subgradient_outside_lies_on_the_boundary():
         assert min(slow.subgradient_square(listed, b) for b in on) == slow.outside_square(listed, corner)
 
 
+@pytest.mark.slow
 def test_exact_and_float_distances_agree():
     """The rationals that settle doubtful cases are the distances that floats approximate, within their bound."""
     rng = np.random.default_rng(3)

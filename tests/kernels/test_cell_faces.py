@@ -92,6 +92,7 @@ def test_margins_move_by_one_on_a_whole_universe(universe):
     assert max(margin for found in universe.values() for _, margin in found) >= 2
 
 
+@pytest.mark.slow
 def test_doubled_margins_are_caught(universe):
     """The count of added or deleted records that DL09 uses moves by two under one change."""
     assert worst_step(universe, lambda margin: 2 * margin)[0] == 2

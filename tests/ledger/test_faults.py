@@ -149,6 +149,7 @@ def test_eight_processes_spend_exactly_the_budget(kind, request, tmp_path):
         assert ledger.left("pay") == Loss(0.0)
 
 
+@pytest.mark.slow
 def test_eight_processes_create_one_ledger(postgres_schema, tmp_path):
     """Opening and registering at the same moment makes one ledger and one account."""
     for make in (lambda: SqliteLedger(tmp_path / "ledger.db"), lambda: PostgresLedger(postgres_schema)):

@@ -71,6 +71,7 @@ def test_sqlite_is_compared_with_its_indexes(tmp_path, index):
         assert ledger.spent("pay") == Loss(0.3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("index", [*EMPTY, *POSTGRES_ONLY])
 def test_postgres_is_compared_with_its_indexes(postgres_schema, index):
     """An index that was not kept up while rows were written does not find them, however small the table is."""

@@ -127,6 +127,7 @@ def test_two_ledgers_never_work_from_what_is_no_longer_so(relayed):
         assert here.spent("pay").epsilon == 7 * EACH.epsilon
 
 
+@pytest.mark.slow
 def test_threads_and_processes_at_once_spend_what_they_were_charged(relayed):
     """Eight threads on two ledgers, to exhaustion: as many charges as the budget has, and a chain without a gap."""
     with PostgresLedger(relayed) as here, PostgresLedger(relayed) as there:

@@ -51,6 +51,7 @@ def of_version_1(place):
     return place
 
 
+@pytest.mark.slow
 def test_an_old_account_takes_the_relation_of_its_next_opening(place):
     """Entries and head stay as they were, one entry is added, and from then on the relation stands."""
     with open_ledger(of_version_1(place)) as ledger:
@@ -103,6 +104,7 @@ def test_another_relation_is_refused(place, other):
         assert ledger.verify().ok
 
 
+@pytest.mark.slow
 def test_of_two_first_openings_one_wins(place):
     """Threads with connections of their own state different relations at once: one relation stands, its side only."""
     relations = [ROWS, PRIVATE_ROWS, PEOPLE, Relation(Neighbours.PERSON, ("u",), 9)] * 2

@@ -94,6 +94,7 @@ EDITS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_is_found(store, edit):
     """Every column of an entry, every table and the order are covered."""

@@ -398,6 +398,7 @@ def test_in_a_session_and_its_quote():
         assert session.budget.spent.epsilon == 2.0
 
 
+@pytest.mark.slow
 def test_at_the_shell(isolated, tmp_path, monkeypatch):
     """A dry run with a space in text; without bounds or a space it says what is missing."""
     from click.testing import CliRunner
@@ -420,6 +421,7 @@ def test_at_the_shell(isolated, tmp_path, monkeypatch):
     assert "bounds" in refused.output
 
 
+@pytest.mark.slow
 def test_in_a_sandbox(isolated):
     """The points are looked up inside, beside the program."""
     source = "def order(rows):\n    return ['tea', 'water', 'milk']\n"

@@ -268,6 +268,7 @@ def test_session_and_quote(entry, sessions):
     assert session.ask(query, **LOSS) == release or entry.in_json is not None  # from the store, free
 
 
+@pytest.mark.sampled(6)
 @with_http
 def test_http_and_client(entry, server):
     """A quote and an answer by JSON; the remote client sends the same question and gets the stored answer."""
@@ -337,6 +338,7 @@ def call_of(function, entry):
     return f"{function.function}({', '.join([*map(str, words), *numbers, *named])})"
 
 
+@pytest.mark.sampled(8)
 @with_http
 def test_cli(entry, sessions, monkeypatch, request):
     """``dither quote`` takes the same calls as SQL; programs have ``dither run``."""

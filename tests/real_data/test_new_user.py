@@ -97,6 +97,7 @@ def test_no_step_misses_more_often_than_it_says(intervals):
     assert sum(missed(intervals, 0.1).values()) > 68
 
 
+@pytest.mark.slow
 def test_every_step_says_how_it_read_the_table(intervals):
     """What becomes of missing values and of those outside the bounds stands in every answer about a column."""
     for place, _, _, release in intervals:

@@ -160,7 +160,7 @@ def outside(settings, name):
     return json.loads(done.stdout)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SINGLE)
 def test_attack_fails_inside_and_works_outside(inside, host, name):
     """The program is told no by the kernel; the same text does its work in an ordinary process."""
@@ -168,6 +168,7 @@ def test_attack_fails_inside_and_works_outside(inside, host, name):
     assert failed(inside, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_CONTROL)
 def test_descriptors_of_a_block_cannot_be_misused(inside, name):
     """The block is sealed, the answer cannot grow, and no descriptor leads out."""

@@ -1,6 +1,7 @@
 """The warm parent's memory as a fork sees it: the same content, in mappings that are not copied."""
 
 import numpy as np
+import pytest
 
 from blocks import in_time
 from conftest import needs_package
@@ -32,6 +33,7 @@ def program(rows):
 EXPECTED = [2000, 625_000_000, 800_000, 0, 30]
 
 
+@pytest.mark.slow
 def test_programs_find_everything_as_it_was_loaded():
     """Block after block, from the same parent; what one changes the next does not see."""
     needs_package("sklearn")

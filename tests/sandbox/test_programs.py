@@ -214,6 +214,7 @@ def test_an_executable_reads_csv(tmp_path):
     assert answers.tolist() == [[2.0, 7.0], [0.0, 0.0], [1.0, 2.5]]
 
 
+@pytest.mark.slow
 def test_an_executable_fails_into_the_default(tmp_path):
     """Exit status, too much text, too few numbers, forks without end, a write outside."""
     program = script(
@@ -237,6 +238,7 @@ def test_an_executable_fails_into_the_default(tmp_path):
     assert answers[:, 0].tolist() == expected
 
 
+@pytest.mark.slow
 def test_arrow_reaches_functions_and_executables(tmp_path):
     """A table of an engine arrives as a table."""
     needs_package("pyarrow")
@@ -331,6 +333,7 @@ def test_a_machine_without_isolation_runs_nothing(monkeypatch):
     module.require_isolation.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_block_that_does_not_go_away_costs_no_other_block():
     """The kernel may take long to end a block: then its sandbox is out of use, and nobody waits for it."""
     for slot in (0.5 * factor for factor in LONGER):
@@ -356,6 +359,7 @@ def test_a_block_that_does_not_go_away_costs_no_other_block():
     assert answers[:, 0].tolist() == [0.0] + [2.0] * 11
 
 
+@pytest.mark.slow
 def test_a_block_that_cannot_be_encoded_is_the_default():
     """A date beyond the calendar or half of a surrogate pair is one person's matter: no error, and no other block."""
     needs_package("pyarrow")
@@ -370,6 +374,7 @@ def test_a_block_that_cannot_be_encoded_is_the_default():
     assert in_time(lines, [np.array(["a"]), np.array(["\ud800"])], **settings)[:, 0].tolist() == [1.0, 9.0]
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_dies_is_replaced():
     """The kernel may take a sandbox when memory is short: its block gets the default, the rest is answered."""
     with Sandbox(doubled_mean, output=Output(1, bounds=(0, 10), default=0), slot=0.5) as box:
@@ -402,6 +407,7 @@ def interrupt(done, planned):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_executors_have_names():
     """A name chooses; an unknown one is refused with the list."""
     with open_executor("sandbox", doubled_mean, output=Output(1, bounds=(0, 10)), slot=1.0, cores=1) as box:

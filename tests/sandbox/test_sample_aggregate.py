@@ -48,6 +48,7 @@ def test_programs_run_isolated_by_default():
     assert 0.2 < ask().value < 0.8
 
 
+@pytest.mark.slow
 def test_an_open_sandbox_serves_several_releases():
     """Made for one program and one shape of answers; another shape is refused."""
     with Sandbox(average, output=Output(1, bounds=(0, 1)), slot=0.4) as box:
@@ -56,6 +57,7 @@ def test_an_open_sandbox_serves_several_releases():
             ask(executor=box, bounds=(0, 2))
 
 
+@pytest.mark.slow
 def test_a_session_runs_programs_isolated_too():
     """Blocks are Arrow tables."""
     pytest.importorskip("pyarrow")
@@ -122,6 +124,7 @@ class Slow:
         return [np.zeros(3), np.ones(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "doublings"), [(0.0, 0), (0.6, 0), (1.2, 1), (2.2, 2)])
 def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doublings):
     """Within the lead nothing changes; beyond, it is doubled until it suffices, and the owner hears of it.
@@ -142,6 +145,7 @@ def test_drawing_that_takes_long_moves_the_answer_by_whole_leads(seconds, doubli
     assert all("longer lead" in str(one.message) for one in caught)
 
 
+@pytest.mark.slow
 def test_progress_is_told_to_the_owner():
     """Rounds of the public schedule."""
     heard = []

@@ -81,6 +81,7 @@ def farthest(reading):
     return moved
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("limit", "where"), CASES)
 def test_one_person_with_all_rows_moves_the_counts_as_one_record(limit, where):
     """Over all tables of two people with up to three rows; read through the engine, and as plain Python does.

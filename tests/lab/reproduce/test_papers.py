@@ -54,7 +54,7 @@ def timeless(points):
     return MeasuredPoints(replace(p, y=exact(1.0)) if p.quantity == "time" else p for p in points)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda one: f"{one.paper}-{one.key}")
 def test_experiments_run_and_judge_every_claim(experiment):
     """Points lie in their intervals, which have a kind; rows cite a place, and what is not agreed to has a reason."""
